@@ -249,11 +249,11 @@ Status PlannedWork::put_together(const Member& member, Plan& plan) noexcept {
     for (std::size_t r = 0; r < size; ++r) plan.offers[k * size + r] = &plan.sides[r]->offers[k];
     const Call& call = plan.sides[0]->calls[k].call();
     plan.parts[k].exchange.emplace(call, group.size(), &plan.offers[k * size], member.cache_bytes);
-    for (int rank = 0; rank < group.size(); ++rank) {
-      ErrorRecord why;
-      if (!plan.parts[k].exchange->refuses(group, rank, &why)) continue;
-      return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
-    }
+    const int rank = plan.parts[k].exchange->first_refusing(group);
+    if (rank < 0) continue;
+    ErrorRecord why;
+    plan.parts[k].exchange->refuses(group, rank, &why);
+    return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
   }
   return kOk;
 }

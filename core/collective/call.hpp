@@ -81,9 +81,10 @@ struct Call {
     return op == DIST_REDUCE_MEAN ? dtype_of_mean(in_dtype) : in_dtype;
   }
 
-  // Whether it is an all_reduce of one dense tensor. If that is small, its bytes can travel with the slot.
+  // Whether it is an all_reduce of one tensor. If that is small, its bytes can travel with the slot. Members
+  // may differ in whether their tensors have gaps, so that nothing equal for all depends on it.
   bool can_travel() const noexcept {
-    return collective == Collective::kAllReduce && n == 1 && plain() && !strided && op != DIST_REDUCE_USER &&
+    return collective == Collective::kAllReduce && n == 1 && plain() && op != DIST_REDUCE_USER &&
            numerics == DIST_NUMERICS_ORDERED;
   }
 

@@ -4,6 +4,7 @@
 // is taken from the earlier one.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +17,17 @@ namespace dist {
 
 class CheckedCalls {
  public:
+  // A member of a group: what else calls of parts depend on.
+  struct Place {
+    int me;
+    int size;
+    bool operator==(const Place&) const = default;
+  };
+
   // Fills what Call::check() and close_digest() would fill. False: `call` is not known to be good, and
   // nothing was changed.
-  bool recall(Call& call, const char* tag, Signature& signature) const noexcept {
-    if (!repeatable(call)) return false;
+  bool recall(Call& call, const char* tag, Place where, Signature& signature) const noexcept {
+    if (!repeatable(call)) return recall_other(call, tag, where, signature);
     const Entry& entry = entries_[place(call)];
     const Signature& known = entry.signature;
     if (known.collective != call.collective || known.op != call.op || known.numerics != call.numerics) {
@@ -51,8 +59,8 @@ class CheckedCalls {
   }
 
   // `call` was found good, and makes `signature`.
-  void keep(const Call& call, const Signature& signature) noexcept {
-    if (!repeatable(call)) return;
+  void keep(const Call& call, Place where, const Signature& signature) noexcept {
+    if (!repeatable(call)) return keep_other(call, where, signature);
     Entry& entry = entries_[place(call)];
     entry.signature = signature;
     entry.out_dtype = call.n != 0 ? call.out[0].dtype : 0;
@@ -92,7 +100,117 @@ class CheckedCalls {
     return kind * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kTensors));
   }
 
+  // Other collectives of one dense tensor, which may be there on one side alone, as at a root.
+  struct Side {
+    int32_t ndim = -1;  // -1: it is not there
+    dist_dtype dtype = 0;
+    int64_t shape[Signature::kDims] = {};
+
+    static Side of(const dist_tensor* tensor) noexcept {
+      Side side;
+      if (tensor == nullptr) return side;
+      side.ndim = tensor->ndim;
+      side.dtype = tensor->dtype;
+      std::copy_n(tensor->shape, tensor->ndim, side.shape);
+      return side;
+    }
+    bool is_of(const dist_tensor* tensor) const noexcept {
+      if (tensor == nullptr) return ndim < 0;
+      return tensor->ndim == ndim && tensor->dtype == dtype && tensor->data != nullptr &&
+             std::equal(tensor->shape, tensor->shape + tensor->ndim, shape);
+    }
+    std::size_t bytes() const noexcept {
+      int64_t elements = ndim < 0 ? 0 : 1;
+      for (int32_t i = 0; i < ndim; ++i) elements *= shape[i];
+      return static_cast<std::size_t>(elements) * dtype_size(dtype);
+    }
+  };
+  struct OtherEntry {
+    Signature signature;
+    Side in;
+    Side out;
+    Place where{};
+    int32_t axis = 0;  // as the call gave it
+    std::size_t bytes = 0;
+    std::size_t in_bytes = 0;
+    std::size_t out_bytes = 0;
+  };
+  static constexpr std::size_t kOthers = 8;
+
+  static bool plain_view(const dist_tensor* tensor) noexcept {
+    return tensor == nullptr || (tensor->strides == nullptr && tensor->shape != nullptr && tensor->ndim > 0 &&
+                                 tensor->ndim <= Signature::kDims);
+  }
+  // A root alone gives, or gets: what others name is not looked at.
+  struct Used {
+    const dist_tensor* in;
+    const dist_tensor* out;
+  };
+  static Used used_by(const Call& call, int me) noexcept {
+    return {call.gives(me) ? call.in : nullptr, call.gets(me) ? call.out : nullptr};
+  }
+  static bool other_repeatable(const Call& call, const Used& used) noexcept {
+    const CollectiveTraits& traits = call.traits();
+    return call.n == 1 && !traits.pairs() && !traits.fused && call.collective != Collective::kAllReduce &&
+           call.plain() && call.op != DIST_REDUCE_USER && call.element_bytes == 0 && call.salt == 0 &&
+           call.splits == nullptr && (used.in != nullptr || used.out != nullptr) && plain_view(used.in) &&
+           plain_view(used.out);
+  }
+  static std::size_t other_place(const Call& call, const Used& used) noexcept {
+    const dist_tensor& any = used.in != nullptr ? *used.in : *used.out;
+    const uint64_t kind = static_cast<uint64_t>(any.shape[0]) << 8 ^
+                          static_cast<uint64_t>(call.collective) << 4 ^ static_cast<uint64_t>(call.op);
+    return kind * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kOthers));
+  }
+
+  bool recall_other(Call& call, const char* tag, Place where, Signature& signature) const noexcept {
+    const Used used = used_by(call, where.me);
+    if (!other_repeatable(call, used)) return false;
+    const OtherEntry& entry = others_[other_place(call, used)];
+    const Signature& known = entry.signature;
+    if (known.collective != call.collective || known.op != call.op || known.numerics != call.numerics ||
+        known.root != call.root || known.kind != call.kind || entry.axis != call.axis ||
+        entry.where != where || !entry.in.is_of(used.in) || !entry.out.is_of(used.out)) {
+      return false;
+    }
+    if (tag == nullptr ? known.tag[0] != '\0' : std::strcmp(known.tag, tag) != 0) return false;
+    const bool both = used.in != nullptr && used.out != nullptr;
+    const bool in_place = both && used.in->data == used.out->data && call.traits().whole();
+    if (in_place ? entry.in_bytes != entry.out_bytes
+                 : both && overlap(used.in->data, entry.in_bytes, used.out->data, entry.out_bytes)) {
+      return false;
+    }
+    // Sizes along the axis are in no digest.
+    if (signature.digest != known.digest || signature.elements != known.elements ||
+        signature.ndim != known.ndim ||
+        !std::equal(known.shape, known.shape + Signature::kDims, signature.shape)) {
+      signature = known;
+    }
+    call.in = used.in;
+    call.out = used.out;
+    call.bytes = entry.bytes;
+    call.strided = false;
+    call.in_place = in_place;
+    return true;
+  }
+
+  void keep_other(const Call& call, Place where, const Signature& signature) noexcept {
+    // Without elements, the sizes do not tell whether tensors overlap.
+    const Used used{call.in, call.out};
+    if (!other_repeatable(call, used) || call.bytes == 0) return;
+    OtherEntry& entry = others_[other_place(call, used)];
+    entry.signature = signature;
+    entry.in = Side::of(call.in);
+    entry.out = Side::of(call.out);
+    entry.where = where;
+    entry.axis = call.axis;
+    entry.bytes = call.bytes;
+    entry.in_bytes = entry.in.bytes();
+    entry.out_bytes = entry.out.bytes();
+  }
+
   Entry entries_[kTensors + 1];
+  OtherEntry others_[kOthers];
 };
 
 }  // namespace dist

@@ -9,6 +9,8 @@
 #include "core/collective/exchange.hpp"
 #include "core/collective/route.hpp"
 #include "core/collective/share.hpp"
+#include "core/collective/travel.hpp"
+#include "core/collective/walk.hpp"
 #include "core/collective/worker_collective.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
@@ -46,11 +48,42 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   explain(member, call, exchange, member.me, &report);
   return member.group.refuse(member.me, report);
 }
-[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Member& member, const Call& call,
-                                                   int peer) noexcept {
+[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Member& member, const Call& call, int peer,
+                                                   std::size_t t) noexcept {
   ErrorRecord why;
-  overlap_report(member.group, member.me, peer, 0, true, &why);
+  overlap_report(member.group, member.me, peer, t, call.traits().alike(), &why);
   return member.group.refuse(member.me, reported(member, call, why));
+}
+
+// The elements of a tensor that may have gaps, for peers.
+[[gnu::noinline, gnu::cold]] void put_packed(const dist_tensor& in, std::byte* to) noexcept {
+  const auto* const from = static_cast<const std::byte*>(in.data);
+  if (in.strides == nullptr)
+    return static_cast<void>(std::memcpy(to, from, elements_of(in) * dtype_size(in.dtype)));
+  pack(Walk(in.shape, in.ndim, in.strides, 0), from, to, elements_of(in), dtype_size(in.dtype));
+}
+
+// Reduces the elements that all have brought into an output that may have gaps.
+[[gnu::noinline, gnu::cold]] void reduce_packed(const Call& call, const std::byte** src,
+                                                std::size_t size) noexcept {
+  const dist_tensor& out = call.out[0];
+  const dist_dtype dtype = call.in[0].dtype;
+  const std::size_t out_size = dtype_size(out.dtype);
+  alignas(64) std::byte room[1024];
+  std::byte* dst = room;
+  const std::size_t all = elements_of(out);
+  for (std::size_t at = 0; at < all;) {
+    const std::size_t n = std::min(all - at, sizeof room / out_size);
+    reduce_kernel(dtype, call.op)({src, &dst, size, 1, n, static_cast<double>(size), false});
+    auto* const to = static_cast<std::byte*>(out.data);
+    if (out.strides == nullptr) {
+      std::memcpy(to + at * out_size, room, n * out_size);
+    } else {
+      unpack(Walk(out.shape, out.ndim, out.strides, at), room, to, n, out_size);
+    }
+    for (std::size_t p = 0; p < size; ++p) src[p] += n * dtype_size(dtype);
+    at += n;
+  }
 }
 
 // For one tensor whose bytes travel with the slot: each member reduces all elements, into its own output.
@@ -60,7 +93,14 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
   const dist_tensor& in = call.in[0];
   const std::size_t elements = elements_of(in);
   Slot& slot = group.outgoing(member.me);
-  std::memcpy(group.outgoing_bytes(member.me, call.bytes), in.data, call.bytes);
+  std::byte* const brought = group.outgoing_bytes(member.me, call.bytes);
+  slot.travels = 0;
+  if (!call.strided) [[likely]] {
+    std::memcpy(brought, in.data, call.bytes);
+  } else {
+    put_packed(in, brought);
+    slot.travels = Slot::kStays;
+  }
   slot.extra = call.out[0].data;
   DIST_TRY(group.arrive(member.me, member.timeout_ns, published,
                         [&](int peer) { group.fetch_bytes(member.me, peer, call.bytes); }));
@@ -75,73 +115,118 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
     const Slot& theirs = group.slot(member.me, peer);
     src[p] = group.bytes(member.me, peer, call.bytes);
     shared = shared && theirs.extra == slot.extra;
-    if (peer != member.me && overlap(theirs.extra, out_bytes, slot.extra, out_bytes)) overlapping = peer;
+    if (peer == member.me || !overlap(theirs.extra, out_bytes, slot.extra, out_bytes)) continue;
+    // In the gaps of one output another one may lie.
+    if (!call.strided && theirs.travels != Slot::kStays) overlapping = peer;
   }
   // Peers' inputs have been copied, so that only outputs can overlap.
-  if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping);
+  if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping, 0);
   // An output that members share is a buffer of a peer, which may be touched only after enter().
   if (shared && !group.enter(member.me)) return group.finish(member.me);
   if (!shared || member.me == 0) {
     const FpEnvironment environment;
     auto* dst = static_cast<std::byte*>(call.out[0].data);
-    reduce_kernel(in.dtype, call.op)({src, &dst, size, 1, elements, static_cast<double>(size), false});
+    if (!call.strided) [[likely]]
+      reduce_kernel(in.dtype, call.op)({src, &dst, size, 1, elements, static_cast<double>(size), false});
+    else
+      reduce_packed(call, src, size);
   }
   return shared ? group.finish(member.me) : kOk;
+}
+
+// The member's share of a round on whose tensors all agree: of the parts of all, or of what is left of their
+// blocks.
+void do_share(const Member& member, const Exchange& exchange, Route route) noexcept {
+  Group& group = member.group;
+  const FpEnvironment environment;
+  TaskList::Cursor cursor;
+  if (route == Route::kBlocks) {
+    share_blocks(member, exchange.units(), exchange.block_units(),
+                 [&](Range block) { exchange.run(block, cursor, [] { return true; }); });
+  } else {
+    const auto size = static_cast<std::size_t>(group.size());
+    exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)), cursor,
+                 [&] { return !group.poisoned(); });
+  }
+}
+
+// If members bring parts of different sizes, the number of bytes is known only when they have met.
+Route route_of_met(const Group& group, const Exchange& exchange) noexcept {
+  return route_of({.members = group.size(),
+                   .oversubscribed = group.oversubscribed(),
+                   .bytes = group.oversubscribed() ? exchange.bytes_each() : exchange.bytes()});
+}
+
+// The work of a member that has met its peers.
+Status work_together(const Member& member, const Call& call) noexcept {
+  Group& group = member.group;
+  if (member.recorder != nullptr) member.recorder->arrived();
+  if (group.enter(member.me)) {
+    const Offers offers(member);
+    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
+    if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
+    do_share(member, exchange, route_of_met(group, exchange));
+  }
+  return group.finish(member.me);
 }
 
 template <class Published>
 Status work_in_parts(const Member& member, const Call& call, Published&& published) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
-  DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
+  if (call.bytes > EagerPayload::kBytes) {
+    group.outgoing(member.me).travels = Slot::kStays;
+    DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
+    return work_together(member, call);
+  }
+  const Travel travel(member, call);
+  travel.put();
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published, [&](int peer) { travel.fetch(peer); }));
+  if (!travel.all_travel()) return work_together(member, call);
+  std::size_t t = 0;
+  if (const int peer = travel.overlapping(&t); peer >= 0) return refuse_overlap(member, call, peer, t);
+  travel.take();
+  return kOk;
+}
+
+// In an oversubscribed group, whose members must be woken: the last one to come checks what all bring, and
+// does all of it, if it is little.
+Status work_in_crowd(const Member& member, const Call& call) noexcept {
+  Group& group = member.group;
+  group.arm_tickets(member.me);
+  ErrorRecord report;
+  const auto work = [&](bool* out_shares) -> const ErrorRecord* {
+    if (member.recorder != nullptr) member.recorder->arrived();
+    const Offers offers(member);
+    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
+    if (const int rank = exchange.first_refusing(group); rank >= 0) {
+      explain(member, call, exchange, rank, &report);
+      return &report;
+    }
+    *out_shares = route_of_met(group, exchange) != Route::kAlone;
+    if (*out_shares) return nullptr;
+    const FpEnvironment environment;
+    exchange.run_all();
+    return nullptr;
+  };
+  bool shares = false;
+  DIST_TRY(group.arrive_and_work_alone(member.me, member.timeout_ns, work, &shares));
+  if (!shares) return kOk;
   if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(member.me)) {
     const Offers offers(member);
-    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
-    if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
-    const FpEnvironment environment;
-    // If members bring parts of different sizes, the number of bytes is known only now.
-    if (route_of(
-            {.members = group.size(), .oversubscribed = group.oversubscribed(), .bytes = exchange.bytes()}) ==
-        Route::kBlocks) {
-      TaskList::Cursor cursor;
-      share_blocks(member, exchange.units(), exchange.block_units(),
-                   [&](Range block) { exchange.run(block, cursor, [] { return true; }); });
-    } else {
-      const auto size = static_cast<std::size_t>(group.size());
-      TaskList::Cursor cursor;
-      exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)), cursor,
-                   [&] { return !group.poisoned(); });
-    }
+    do_share(member, Exchange(call, group.size(), offers.all(), member.cache_bytes), Route::kBlocks);
   }
   return group.finish(member.me);
 }
 
 // The same for an all_to_all with uneven parts. Not inlined, since the offsets take room on the stack.
-template <class Published>
-[[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call,
-                                              Published&& published) noexcept {
+template <class Work>
+[[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call, Work&& work) noexcept {
   int64_t offsets[DIST_MAX_REPLICAS + 1];
   call.offset_splits(offsets, member.group.size());
   call.offer_in(member.group.outgoing(member.me).offer);
-  return work_in_parts(member, call, published);
-}
-
-Status work_alone(const Member& member, const Call& call) noexcept {
-  ErrorRecord report;
-  return member.group.arrive_and_work_alone(member.me, member.timeout_ns, [&]() -> const ErrorRecord* {
-    if (member.recorder != nullptr) member.recorder->arrived();
-    const Offers offers(member);
-    const Exchange exchange(call, member.group.size(), offers.all(), member.cache_bytes);
-    for (int rank = 0; rank < member.group.size(); ++rank) {
-      if (!exchange.refuses(member.group, rank, nullptr)) continue;
-      explain(member, call, exchange, rank, &report);
-      return &report;
-    }
-    const FpEnvironment environment;
-    exchange.run({0, exchange.units()});
-    return nullptr;
-  });
+  return work();
 }
 
 // Whether the result is already there: one member alone reduces in place. A bool may still have to be
@@ -156,26 +241,28 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   Group& group = member.group;
   DIST_TRY(group.open());
   Signature& signature = group.outgoing_signature(member.me);
-  if (member.checked == nullptr || !member.checked->recall(call, member.tag, signature)) {
+  const CheckedCalls::Place where{member.me, group.size()};
+  if (member.checked == nullptr || !member.checked->recall(call, member.tag, where, signature)) {
     signature = Signature{};
     DIST_TRY(call.check(member.me, group.size(), signature));
     close_digest(signature, member.tag);
-    if (member.checked != nullptr) member.checked->keep(call, signature);
+    if (member.checked != nullptr) member.checked->keep(call, where, signature);
   }
   const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
   const bool empty = call.bytes == 0 && !call.must_fit();
   const Route route =
       route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, group.size()),
-                call.can_travel(), call.sized_alike(), call.bytes});
+                call.can_travel(), call.bytes});
   if (route == Route::kTravels) return reduce_at_once(member, call, published);
   if (route == Route::kNothing) return group.arrive(member.me, member.timeout_ns, published);
-  if (call.splits != nullptr) return work_in_uneven_parts(member, call, published);
-  call.offer_in(group.outgoing(member.me).offer);
-  if (route == Route::kAlone) {
+  const auto work = [&] {
+    if (!group.oversubscribed()) return work_in_parts(member, call, published);
     record_arrival(member, signature, call.bytes);
-    return work_alone(member, call);
-  }
-  return work_in_parts(member, call, published);
+    return work_in_crowd(member, call);
+  };
+  if (call.splits != nullptr) return work_in_uneven_parts(member, call, work);
+  call.offer_in(group.outgoing(member.me).offer);
+  return work();
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/kernel/identity.hpp"
+#include "core/collective/exchange_job.hpp"
+#include "core/collective/walk.hpp"
 
 namespace dist {
 namespace {
@@ -17,100 +18,6 @@ bool is_dense(const dist_tensor& tensor) noexcept {
     dense *= tensor.shape[i];
   }
   return true;
-}
-
-}  // namespace
-
-// A region of a task, and the buffers that it is in.
-struct Exchange::Job : Place {
-  Job(const Place& place, dist_dtype in, dist_dtype out) noexcept
-      : Place(place), in_dtype(in), out_dtype(out) {}
-
-  dist_dtype in_dtype;
-  dist_dtype out_dtype;
-  // These arrays lie in a thread's Scratch.
-  std::size_t num_src = 0;
-  std::size_t num_dst = 0;
-  const std::byte** src = nullptr;
-  std::byte** dst = nullptr;
-  const double* weights = nullptr;  // one for each source; NULL: none
-  // The region's shape; it is set only if some tensor has gaps.
-  int32_t ndim = 0;
-  int64_t shape[DIST_MAX_NDIM];
-
-  void add_source(const void* data) noexcept { src[num_src++] = static_cast<const std::byte*>(data); }
-  void add_destination(void* data) noexcept { dst[num_dst++] = static_cast<std::byte*>(data); }
-  // The row-major index in the tensor of element `at` in row `row` of the region.
-  std::size_t src_at(std::size_t row, std::size_t at) const noexcept {
-    return region.src_first + row * region.src_step + at;
-  }
-  std::size_t dst_at(std::size_t row, std::size_t at) const noexcept {
-    return region.dst_first + row * region.dst_step + at;
-  }
-};
-
-namespace {
-
-// Steps through a region of a tensor with gaps, in row-major order from element `first`.
-class Walk {
- public:
-  Walk(const int64_t* shape, int32_t ndim, const int64_t* strides, std::size_t first) noexcept
-      : shape_(shape), strides_(strides), ndim_(ndim) {
-    for (int32_t i = ndim - 1; i >= 0; --i) {
-      const auto size = static_cast<std::size_t>(shape[i]);
-      at_[i] = static_cast<int64_t>(first % size);
-      offset_ += at_[i] * strides[i];
-      first /= size;
-    }
-  }
-  int64_t offset() const noexcept { return offset_; }
-  void next() noexcept {
-    for (int32_t i = ndim_ - 1; i >= 0; --i) {
-      offset_ += strides_[i];
-      if (++at_[i] < shape_[i]) return;
-      offset_ -= at_[i] * strides_[i];
-      at_[i] = 0;
-    }
-  }
-
- private:
-  const int64_t* shape_;
-  const int64_t* strides_;
-  int32_t ndim_;
-  int64_t offset_ = 0;
-  int64_t at_[DIST_MAX_NDIM];
-};
-
-// Copies `count` elements between a region with gaps and a dense buffer.
-template <std::size_t kSize>
-void gather_elements(Walk walk, const std::byte* from, std::byte* to, std::size_t count) noexcept {
-  for (std::size_t i = 0; i < count; ++i, walk.next()) {
-    std::memcpy(to + i * kSize, from + walk.offset() * static_cast<int64_t>(kSize), kSize);
-  }
-}
-template <std::size_t kSize>
-void scatter_elements(Walk walk, const std::byte* from, std::byte* to, std::size_t count) noexcept {
-  for (std::size_t i = 0; i < count; ++i, walk.next()) {
-    std::memcpy(to + walk.offset() * static_cast<int64_t>(kSize), from + i * kSize, kSize);
-  }
-}
-
-void pack(Walk walk, const std::byte* from, std::byte* to, std::size_t count, std::size_t size) noexcept {
-  switch (size) {
-    case 1: return gather_elements<1>(walk, from, to, count);
-    case 2: return gather_elements<2>(walk, from, to, count);
-    case 4: return gather_elements<4>(walk, from, to, count);
-    default: return gather_elements<8>(walk, from, to, count);
-  }
-}
-
-void unpack(Walk walk, const std::byte* from, std::byte* to, std::size_t count, std::size_t size) noexcept {
-  switch (size) {
-    case 1: return scatter_elements<1>(walk, from, to, count);
-    case 2: return scatter_elements<2>(walk, from, to, count);
-    case 4: return scatter_elements<4>(walk, from, to, count);
-    default: return scatter_elements<8>(walk, from, to, count);
-  }
 }
 
 }  // namespace
@@ -194,6 +101,74 @@ void Exchange::run_piece(const TaskList::Cursor& at, std::size_t first, std::siz
              first, count);
 }
 
+std::size_t Exchange::bytes_each() const noexcept {
+  const CollectiveTraits& traits = call_.traits();
+  const bool one_to_one =
+      traits.tasks == Tasks::kMembers && traits.sources != Ends::kAll && traits.destinations != Ends::kAll;
+  return one_to_one || traits.swaps() ? bytes() / static_cast<std::size_t>(size_) : bytes();
+}
+
+// Whether what members bring lies side by side in all of their outputs.
+bool Exchange::joins_once() const noexcept {
+  const CollectiveTraits& traits = call_.traits();
+  const TaskList::Ranks local = tasks_.local();
+  if (!traits.joins || traits.cuts || traits.rooted() || strided_ || local.end - local.begin != size_)
+    return false;
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    if (tasks_.inner(t) != tasks_.around(t)) return false;
+  }
+  return true;
+}
+
+// Joins once, and copies that, where each part is wanted by all.
+void Exchange::run_all() const noexcept {
+  TaskList::Cursor cursor;
+  if (!joins_once()) return run({0, units()}, cursor, [] { return true; });
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    const std::size_t step = tasks_.inner(t) * dtype_size(tasks_.dtype_of(t));
+    std::byte* const joined = out_of(0, t);
+    std::size_t at = 0;
+    for (int p = 0; p < size_; ++p) {
+      const std::size_t bytes = static_cast<std::size_t>(tasks_.part(p, t)) * step;
+      if (bytes != 0 && in_of(p, t) != joined + at) std::memcpy(joined + at, in_of(p, t), bytes);
+      at += bytes;
+    }
+    for (int r = 1; r < size_ && at != 0; ++r) {
+      if (out_of(r, t) != joined) std::memcpy(out_of(r, t), joined, at);
+    }
+  }
+}
+
+// Does elements of rank r's output in an all_to_all whose parts are no columns, and have no gaps.
+void Exchange::run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::size_t end) const noexcept {
+  const std::size_t t = tasks_.tensor_of(at.task);
+  const int r = tasks_.member_of(at.task);
+  const std::size_t element = dtype_size(tasks_.dtype_of(t));
+  const std::size_t step = tasks_.inner(t);
+  std::byte* const out = out_of(r, t);
+  // Of the latest member with equal parts: a division takes longer than a short copy.
+  int64_t whole = -1;
+  int64_t each = 0;
+  std::size_t from = 0;
+  for (int p = 0; p < size_ && from < end; ++p) {
+    const int64_t* const offsets = offers_[p]->offsets;
+    if (offsets == nullptr && tasks_.part(p, t) != whole) {
+      whole = tasks_.part(p, t);
+      each = whole / size_;
+    }
+    const int64_t first = offsets != nullptr ? offsets[r] : each * r;
+    const int64_t count = offsets != nullptr ? offsets[r + 1] - first : each;
+    const std::size_t to = from + static_cast<std::size_t>(count) * step;
+    const std::size_t low = std::max(begin, from);
+    const std::size_t high = std::min(end, to);
+    if (low < high) {
+      const std::size_t source = static_cast<std::size_t>(first) * step + (low - from);
+      std::memmove(out + low * element, in_of(p, t) + source * element, (high - low) * element);
+    }
+    from = to;
+  }
+}
+
 // Does a piece of rank r's output in an all_to_all. The piece may begin and end inside a row. So each
 // source's elements are copied for the incomplete first row, for the whole rows, and for the incomplete last
 // row.
@@ -201,6 +176,7 @@ void Exchange::run_swap(const TaskList::Cursor& at, std::size_t first, std::size
   const std::size_t t = tasks_.tensor_of(at.task);
   const int r = tasks_.member_of(at.task);
   const std::size_t step = tasks_.inner(t);
+  if (!strided_ && step == tasks_.around(t)) return run_swap_row(at, first, first + count);
   const std::size_t row = static_cast<std::size_t>(tasks_.whole(r, t)) * step;
   const auto do_rows = [&](std::size_t begin_row, std::size_t rows, std::size_t begin, std::size_t end) {
     int64_t before = 0;
@@ -359,26 +335,6 @@ void Exchange::run_kernel(const Job& job, std::size_t count) const noexcept {
     return;
   }
   fold({job.in_dtype, job.src, job.num_src, job.weights, job.dst, job.num_dst, count});
-}
-
-// How many outputs are not written: the host's operator has no identity with which an exclusive scan could
-// begin.
-std::size_t Exchange::unwritten(const Job& job) const noexcept {
-  const bool exclusive = call_.traits().prefixes && call_.kind == DIST_SCAN_EXCLUSIVE;
-  return exclusive && call_.op == DIST_REDUCE_USER && job.destinations.begin == 0 ? 1 : 0;
-}
-
-// Goes from the last member to the first, so that in place no input is overwritten before it has been read.
-void Exchange::run_scan(const Job& job, std::size_t count) const noexcept {
-  const std::size_t own = call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0;
-  const auto before = static_cast<std::size_t>(job.destinations.begin) + own;
-  for (std::size_t d = job.num_dst; d-- > 0;) {
-    if (before + d != 0) {
-      fold({job.in_dtype, job.src, before + d, nullptr, job.dst + d, 1, count});
-    } else if (unwritten(job) == 0) {
-      fill_identity(job.in_dtype, call_.op, job.dst[d], count);
-    }
-  }
 }
 
 }  // namespace dist

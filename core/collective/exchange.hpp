@@ -35,6 +35,8 @@ class Exchange {
   const TaskList& tasks() const noexcept { return tasks_; }
   std::size_t units() const noexcept { return tasks_.units(); }
   std::size_t bytes() const noexcept { return tasks_.units() * tasks_.unit_bytes(); }
+  // How many a member reads or writes, where it does most.
+  std::size_t bytes_each() const noexcept;
   // How many units a block has.
   std::size_t block_units() const noexcept { return block_units_; }
   // Above this size, results that are not in place would drive everything else out of the cache.
@@ -46,6 +48,8 @@ class Exchange {
   // so, `out_why` gets the report, without the fields that refusal() adds to all reports. NULL: no report is
   // wanted.
   bool refuses(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept;
+  // The first member for which refuses() is true; -1: there is none. It takes about as long as one refuses().
+  int first_refusing(const MemberNames& group) const noexcept;
 
   // Does a range of units, in pieces; ends early where go_on() says no. `cursor` is the caller's, for one range
   // after another.
@@ -57,10 +61,8 @@ class Exchange {
                         return go_on();
                       });
   }
-  void run(Range range) const noexcept {
-    TaskList::Cursor cursor;
-    run(range, cursor, [] { return true; });
-  }
+  // Does everything, on one thread.
+  void run_all() const noexcept;
 
   // Writes the reduced elements of a part of tensor t to a dense buffer. No tensor has gaps. It takes
   // fold_bytes() of the scratch, and gives them back at the end.
@@ -91,6 +93,14 @@ class Exchange {
   };
   void run_piece(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept;
   void run_swap(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept;
+  void run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::size_t end) const noexcept;
+  bool joins_once() const noexcept;
+  const std::byte* in_of(int rank, std::size_t t) const noexcept {
+    return call_.n == 1 ? offers_[rank]->in_data : static_cast<const std::byte*>(offers_[rank]->in[t].data);
+  }
+  std::byte* out_of(int rank, std::size_t t) const noexcept {
+    return call_.n == 1 ? offers_[rank]->out_data : static_cast<std::byte*>(offers_[rank]->out[t].data);
+  }
   void run_region(const Place& place, std::size_t first, std::size_t count) const noexcept;
   void collect(Job& job) const noexcept;
   template <class Use>
@@ -103,6 +113,9 @@ class Exchange {
   void run_rows(const Job& job, std::size_t first, std::size_t count) const noexcept;
   void run_kernel(const Job& job, std::size_t count) const noexcept;
   void run_scan(const Job& job, std::size_t count) const noexcept;
+  bool scans_on() const noexcept;
+  void scan_on(const Job& job, std::size_t count) const noexcept;
+  void scan_on_by_user(const Job& job, std::size_t count) const noexcept;
   void fold(const Fold& f) const noexcept;
   void fold_by_user(const Fold& f) const noexcept;
   void fold_tree_by_user(const Fold& f) const noexcept;
@@ -110,7 +123,10 @@ class Exchange {
   const double* collect_weights(Scratch& scratch) const noexcept;
   std::size_t unwritten(const Job& job) const noexcept;
 
-  bool sizes_differ(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept;
+  bool differs_for_all(const MemberNames& group, ErrorRecord* out_why) const noexcept;
+  bool sizes_differ(const MemberNames& group, ErrorRecord* out_why) const noexcept;
+  bool swaps_differ(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept;
+  bool all_swaps_add_up() const noexcept;
   bool size_differs(const MemberNames& group, std::size_t t, int rank, int64_t parts,
                     ErrorRecord* out_why) const noexcept;
   int64_t swapped_size(int rank, std::size_t t) const noexcept;
@@ -125,6 +141,9 @@ class Exchange {
   };
   Buffers buffers_of(int rank) const noexcept;
   bool surely_apart(int member) const noexcept;
+  class Outputs;
+  bool all_apart(std::size_t t) const noexcept;
+  bool may_overlap(int rank, std::size_t t, int64_t before, const Outputs& outputs) const noexcept;
 
   const Call& call_;
   const Offer* const* offers_;

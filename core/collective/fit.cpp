@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/collective/exchange.hpp"
+#include "core/collective/extent.hpp"
 
 namespace dist {
 namespace {
@@ -37,22 +38,6 @@ int64_t sum(int64_t a, int64_t b) noexcept {
   return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
 }
 
-// The memory of a dense tensor. It is empty for a tensor with gaps, as elements of others may lie in these.
-struct Extent {
-  const void* data = nullptr;
-  std::size_t bytes = 0;
-
-  explicit Extent(const dist_tensor& tensor, bool strided) noexcept {
-    if (strided && tensor.strides != nullptr) return;
-    data = tensor.data;
-    bytes = elements_of(tensor) * dtype_size(tensor.dtype);
-  }
-  bool operator==(const Extent& other) const noexcept { return data == other.data && bytes == other.bytes; }
-  bool meets(const Extent& other) const noexcept {
-    return bytes != 0 && other.bytes != 0 && overlap(data, bytes, other.data, other.bytes);
-  }
-};
-
 }  // namespace
 
 void overlap_report(const MemberNames& group, int rank, int peer, std::size_t t, bool shares,
@@ -67,6 +52,13 @@ void overlap_report(const MemberNames& group, int rank, int peer, std::size_t t,
 }
 
 bool Exchange::refuses(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
+  if (differs_for_all(group, out_why)) return true;
+  if (call_.traits().swaps() && swaps_differ(group, member, out_why)) return true;
+  return !surely_apart(member) && overlaps(group, member, out_why);
+}
+
+// What every member sees alike.
+bool Exchange::differs_for_all(const MemberNames& group, ErrorRecord* out_why) const noexcept {
   if (sources_ > DIST_MAX_CONTRIBUTIONS) {
     char most[32];
     char given[32];
@@ -84,9 +76,8 @@ bool Exchange::refuses(const MemberNames& group, int member, ErrorRecord* out_wh
                   "reduce_element_bytes is %zu; numerics TREE of %zu contributions takes at most %zu",
                   call_.element_bytes, sources_, most_tree_element(sources_));
   }
-  if (call_.traits().pairs() && pairs_differ(group, out_why)) return true;
-  if ((call_.joins() || call_.cuts()) && sizes_differ(group, member, out_why)) return true;
-  return !surely_apart(member) && overlaps(group, member, out_why);
+  if (call_.traits().pairs()) return pairs_differ(group, out_why);
+  return (call_.joins() || call_.cuts()) && !call_.traits().swaps() && sizes_differ(group, out_why);
 }
 
 bool Exchange::pairs_differ(const MemberNames& group, ErrorRecord* out_why) const noexcept {
@@ -111,24 +102,27 @@ bool Exchange::pairs_differ(const MemberNames& group, ErrorRecord* out_why) cons
   return false;
 }
 
-// Whether, for some member that has a whole tensor, the sizes of the parts along the axis do not add up. In
-// an all_to_all every member has a whole of other parts. Each member checks its own, so that the check does
-// not cost every member the work of all. A member whose parts do not add up checks all, so that the report
-// does not depend on who writes it.
-bool Exchange::sizes_differ(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
-  const bool swaps = call_.traits().swaps();
+// Whether, for some member that has a whole tensor, the sizes of the parts along the axis do not add up.
+bool Exchange::sizes_differ(const MemberNames& group, ErrorRecord* out_why) const noexcept {
   for (std::size_t t = 0; t < call_.n; ++t) {
-    if (!swaps) {
-      int64_t parts = 0;
-      for (int p = 0; p < size_; ++p) parts = sum(parts, tasks_.part(p, t));
-      for (int r = 0; r < size_; ++r) {
-        const bool has_whole = call_.joins() ? call_.gets(r) : call_.gives(r);
-        if (has_whole && size_differs(group, t, r, parts, out_why)) return true;
-      }
-    } else if (swapped_size(member, t) != tasks_.whole(member, t)) {
-      for (int r = 0; r < size_; ++r) {
-        if (size_differs(group, t, r, swapped_size(r, t), out_why)) return true;
-      }
+    int64_t parts = 0;
+    for (int p = 0; p < size_; ++p) parts = sum(parts, tasks_.part(p, t));
+    for (int r = 0; r < size_; ++r) {
+      const bool has_whole = call_.joins() ? call_.gets(r) : call_.gives(r);
+      if (has_whole && size_differs(group, t, r, parts, out_why)) return true;
+    }
+  }
+  return false;
+}
+
+// The same in an all_to_all, in which every member has a whole of other parts. Each member checks its own, so
+// that the check does not cost every member the work of all. A member whose parts do not add up checks all,
+// so that the report does not depend on who writes it.
+bool Exchange::swaps_differ(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    if (swapped_size(member, t) == tasks_.whole(member, t)) continue;
+    for (int r = 0; r < size_; ++r) {
+      if (size_differs(group, t, r, swapped_size(r, t), out_why)) return true;
     }
   }
   return false;

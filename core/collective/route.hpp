@@ -2,10 +2,13 @@
 // Route: in which way a collective is done. It is a pure function of what is equal for all members.
 //
 //     bytes                     a CPU for every member               oversubscribed
-//     <= most_that_travels()    all_reduce of one tensor: kTravels   kAlone, where all know the bytes before
-//     <= kAloneBytes            kParts                               they meet, else kBlocks
+//     <= most_that_travels()    all_reduce of one tensor: kTravels   kAlone
+//     <= kAloneBytes            kParts                               kAlone
 //     <= kStaticBytes           kParts                               kBlocks
 //     above                     kBlocks                              kBlocks
+//
+// In an oversubscribed group the last member to come decides, which knows what all bring: `bytes` are those
+// that one member gets.
 //
 // An element is folded in the same order on all routes, so that all give the same bits.
 #pragma once
@@ -27,9 +30,8 @@ enum class Route {
 struct RouteQuestion {
   int members;
   bool oversubscribed;
-  bool nothing = false;      // there are no elements, or those of one member, which do not change
-  bool can_travel = false;   // one dense tensor that is reduced for all
-  bool sized_alike = false;  // all members know `bytes` before they meet
+  bool nothing = false;     // there are no elements, or those of one member, which do not change
+  bool can_travel = false;  // one dense tensor that is reduced for all
   std::size_t bytes = 0;
 };
 
@@ -53,7 +55,7 @@ inline constexpr std::size_t kStaticBytes = std::size_t{1} << 20;
 constexpr Route route_of(const RouteQuestion& q) noexcept {
   if (q.nothing) return Route::kNothing;
   if (q.can_travel && !q.oversubscribed && q.bytes <= most_that_travels(q.members)) return Route::kTravels;
-  if (q.oversubscribed && q.sized_alike && q.bytes <= kAloneBytes) return Route::kAlone;
+  if (q.oversubscribed && q.bytes <= kAloneBytes) return Route::kAlone;
   return q.oversubscribed || q.bytes > kStaticBytes ? Route::kBlocks : Route::kParts;
 }
 

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Group that are needed less often: sleeping, failures, and reports. group.cpp instantiates them
-// for the machine's atomics, tests/model for atomics of its own.
+// The parts of Group that are needed less often: sleeping here, failures and reports in group_trouble-inl.hpp.
+// group.cpp instantiates them for the machine's atomics, tests/model for atomics of its own.
 #pragma once
 
 #include <algorithm>
 #include <new>
 
 #include "core/comm/group.hpp"
+#include "core/comm/group_trouble-inl.hpp"  // IWYU pragma: export
 
 namespace dist {
-
-// For a child that was forked inside a host's function which a round calls: it has no peers to wait for.
-inline Status no_peers() noexcept {
-  return failed_precondition(
-      "this is a forked child of the strategy's process, and threads do not survive a fork");
-}
 
 template <class Sync>
 BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy, const Host& host,
@@ -81,7 +76,7 @@ void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
       if (static_cast<int32_t>(members_[i].round - latest) > 0) latest = members_[i].round;
     }
     for (int i = 0; i < size_; ++i) members_[i].round = latest + 2;
-    arrived_.store(0, std::memory_order_relaxed);
+    crowd_.clear();
     ++failures_;
     // relaxed: as members' fields.
     has_reason_.store(false, std::memory_order_relaxed);
@@ -108,19 +103,18 @@ void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
   Sync::leave_cpu();
 }
 
+// In an oversubscribed group: waits until all have come, or is the last one, which compares all slots.
 template <class Sync>
-bool BasicGroup<Sync>::count_in() noexcept {
-  // acq_rel: each addition is ordered after those before it, so that the last member to come sees all slots.
-  const uint32_t before = arrived_.fetch_add(1, std::memory_order_acq_rel);
-  if (before + 1 != static_cast<uint32_t>(size_)) return false;
-  // relaxed: nobody comes to the next round before `released_` is published, which is later.
-  arrived_.store(0, std::memory_order_relaxed);
-  return true;
-}
-
-template <class Sync>
-Status BasicGroup<Sync>::check_slots(int me) noexcept {
-  return disagreement(me) ? disagree(me) : kOk;
+Status BasicGroup<Sync>::come(int me, int64_t timeout_ns, bool* out_last) noexcept {
+  const uint32_t round = members_[me].round;
+  const auto how = crowd_.come(round, members_[me].slots[round & 1].digest, size_);
+  *out_last = how == BasicCrowd<Sync>::Come::kLast;
+  if (how == BasicCrowd<Sync>::Come::kEarly) {
+    int64_t waited_ns = 0;
+    const Wake wake = wait(me, -1, crowd_.released(), timeout_ns, &waited_ns);
+    return woken(me, wake, waited_ns);
+  }
+  return *out_last && !disagreement(me) ? kOk : disagree(me);
 }
 
 // Whether a peer has come to this round with another digest.
@@ -147,14 +141,6 @@ Status BasicGroup<Sync>::await_slot(int me, int peer, int64_t timeout_ns) noexce
 }
 
 template <class Sync>
-Status BasicGroup<Sync>::await_release(int me, int64_t timeout_ns) noexcept {
-  // The last member to come compares all slots, and so does each member before it sleeps.
-  int64_t waited_ns = 0;
-  const Wake wake = wait(me, -1, released_, timeout_ns, &waited_ns);
-  return woken(me, wake, waited_ns);
-}
-
-template <class Sync>
 Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
   switch (wake) {
     case Wake::kReady: return kOk;
@@ -168,7 +154,7 @@ Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
 }
 
 // Waits until `word` holds the number of this round. `peer`: the member whose slot `word` is in; -1: it is
-// `released_`.
+// the crowd's, where nobody has to compare slots (crowd.hpp).
 template <class Sync>
 typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& word, int64_t timeout_ns,
                                                        int64_t* out_waited_ns) noexcept {
@@ -177,6 +163,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   // slot, or all slots, visible.
   const auto ready = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
   const auto over = [&] { return ready() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
+  const auto differs = [&] { return peer >= 0 && disagreement(me); };
 
   // The deadline counts from the member's first wait of the round, so that waiting for several peers one
   // after another does not prolong it.
@@ -193,7 +180,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
     for (;;) {
       if (memory_.forked()) return Wake::kForked;
       // A member that came or left meanwhile may not have seen this member's slot.
-      if (disagreement(me)) return Wake::kDisagreement;
+      if (differs()) return Wake::kDisagreement;
       const int64_t now = host_.now_ns();
       *out_waited_ns = now - start;
       if (deadline_.at_ns != 0 && now >= deadline_.at_ns) return Wake::kRunDeadline;
@@ -212,7 +199,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       if (over()) break;
       // seq_cst: the race "asleep". For the subtraction release suffices, as for Word's sleepers.
       asleep_.fetch_add(1, std::memory_order_seq_cst);
-      word.sleep(seen, host_.slice_ns(slice), policy_, [&] { return over() || disagreement(me); });
+      word.sleep(seen, host_.slice_ns(slice), policy_, [&] { return over() || differs(); });
       asleep_.fetch_sub(1, std::memory_order_release);
       if (over()) break;
     }
@@ -237,167 +224,6 @@ void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const no
             static_cast<long long>(waited_ns / 1'000'000'000));
 }
 
-// A member came for something else. The report names the culprit, so this waits a little for the slots that
-// decide who it is.
-template <class Sync>
-Status BasicGroup<Sync>::disagree(int me) noexcept {
-  const uint32_t round = members_[me].round;
-  const Signature* signatures[DIST_MAX_REPLICAS];
-  const ErrorRecord* failures[DIST_MAX_REPLICAS];
-  const int64_t start = Sync::now_ns();
-  for (;;) {
-    // acquire suffices: this look only ends the loop, and give_up() looks again.
-    if (poison_.load(std::memory_order_acquire) != kHealthy) return give_up(me);
-    gather(round, signatures, failures);
-    Evidence evidence;
-    evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
-    evidence.failures = {failures, static_cast<std::size_t>(size_)};
-    if (decidable(evidence) || Sync::now_ns() - start >= kVerdictGraceNs) break;
-    Sync::park(poison_, kHealthy, 200'000);
-  }
-  return poison(me, Trouble::kDisagreement, 0);
-}
-
-// The signatures of the members that have arrived at `round`, and the failures of those that left with one.
-// They do not change until this member goes on.
-template <class Sync>
-void BasicGroup<Sync>::gather(uint32_t round, const Signature** signatures,
-                              const ErrorRecord** failures) const noexcept {
-  for (int i = 0; i < size_; ++i) {
-    const MemberState& member = members_[i];
-    const Slot& slot = member.slots[round & 1];
-    // acquire: pairs with the release in publish(); the signature and the failure were written before that.
-    const bool here = slot.round.value.load(std::memory_order_acquire) == round;
-    if (here) Sync::reading(member.signatures[round & 1]);
-    signatures[i] = here ? &member.signatures[round & 1] : nullptr;
-    const bool failed =
-        here && signatures[i]->collective == Collective::kReturn && signatures[i]->returned != DIST_OK;
-    if (failed) Sync::reading(member.failure);
-    failures[i] = failed ? &member.failure : nullptr;
-  }
-}
-
-template <class Sync>
-void BasicGroup<Sync>::write_report(uint32_t round, Trouble trouble, int64_t waited_ns) noexcept {
-  const Signature* signatures[DIST_MAX_REPLICAS];
-  const ErrorRecord* failures[DIST_MAX_REPLICAS];
-  gather(round, signatures, failures);
-  Evidence evidence;
-  evidence.trouble = trouble;
-  evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
-  evidence.failures = {failures, static_cast<std::size_t>(size_)};
-  evidence.seats = seats_;
-  evidence.group = number_;
-  evidence.naming = naming_;
-  evidence.sequence = round - first_;
-  evidence.waited_ns = waited_ns;
-  evidence.given_ns = deadline_.given_ns;
-  evidence.reason = cancel_reason();
-  post(verdict(evidence));
-}
-
-template <class Sync>
-void BasicGroup<Sync>::post(const ErrorRecord& report) noexcept {
-  report_ = report;
-  Sync::writing(report_);
-  // seq_cst: the races "touch" and "wake". As a release store it publishes the report.
-  poison_.store(kReported, std::memory_order_seq_cst);
-  wake_all();
-}
-
-template <class Sync>
-bool BasicGroup<Sync>::claim() noexcept {
-  // seq_cst, here and below: whoever takes the report upon itself ends the rounds in the same step. That step
-  // is in one total order with the looks of members that enter and of members that go to sleep.
-  uint32_t healthy = kHealthy;
-  return poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst);
-}
-
-template <class Sync>
-void BasicGroup<Sync>::condemn(const ErrorRecord& why) noexcept {
-  if (claim()) post(why);
-}
-
-template <class Sync>
-Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noexcept {
-  if (claim()) write_report(members_[me].round, trouble, waited_ns);
-  return give_up(me);
-}
-
-// Waits until there is a report. If cancel() ended the rounds, the first member to come writes the report, by
-// explain(). False: this is a forked child, in which nobody would write it.
-template <class Sync>
-template <class Explain>
-bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
-  for (;;) {
-    // seq_cst: this comes before give_up()'s looks at `entered` (the race "touch"). As an acquire load it
-    // makes the report visible.
-    uint32_t seen = poison_.load(std::memory_order_seq_cst);
-    if (seen == kReported) return true;
-    // While cancel() copies its reason, poison_ is kReporting, so that nobody writes the report before that.
-    if (seen == kCancelled && poison_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
-      explain();
-    } else {
-      if (memory_.forked()) return false;
-      Sync::yield();
-    }
-  }
-}
-
-// Leaves a round of a poisoned group: waits for the report (or writes it), says that this member no longer
-// touches peers' buffers, and waits until no peer touches this member's.
-template <class Sync>
-Status BasicGroup<Sync>::give_up(int me) noexcept {
-  const uint32_t round = members_[me].round;
-  if (!await_report([&] { write_report(round, Trouble::kCancelled, 0); })) return no_peers();
-  members_[me].done.publish(round, policy_);
-  if (policy_.asymmetric) Sync::rare_barrier();
-  for (int peer = 0; peer < size_; ++peer) {
-    const MemberState& other = members_[peer];
-    while (other.entered.load(std::memory_order_seq_cst) == round && !other.is_done(round)) {
-      if (memory_.forked()) return no_peers();
-      Sync::yield();
-    }
-  }
-  Sync::reading(report_);
-  return fail(report_);
-}
-
-// For a member that comes to its next round when the group is already poisoned: it has published nothing.
-template <class Sync>
-Status BasicGroup<Sync>::turned_away() noexcept {
-  const bool there = await_report([&] {
-    Evidence nothing;
-    nothing.trouble = Trouble::kCancelled;
-    nothing.reason = cancel_reason();
-    post(verdict(nothing));
-  });
-  if (!there) return no_peers();
-  Sync::reading(report_);
-  return fail(report_);
-}
-
-// Wakes all that wait for an arrival. A thread that has counted itself as a sleeper, but does not sleep yet,
-// would miss a single wake-up. So this is repeated until no sleeper is left.
-template <class Sync>
-void BasicGroup<Sync>::wake_all() noexcept {
-  const auto drain = [](Word& word) {
-    // seq_cst: the race "wake"; this look comes after the change of poison_. A thread that counts itself as a
-    // sleeper later sees that change.
-    while (word.sleepers.load(std::memory_order_seq_cst) != 0) {
-      Sync::unpark_all(word.value);
-      Sync::yield();
-    }
-  };
-  if (policy_.asymmetric) Sync::rare_barrier();
-  for (int i = 0; i < size_; ++i) {
-    drain(members_[i].slots[0].round);
-    drain(members_[i].slots[1].round);
-  }
-  drain(released_);
-  drain(progress_);
-}
-
 template <class Sync>
 void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
   const uint32_t round = members_[me].round;
@@ -413,11 +239,36 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
   }
 }
 
+// In an oversubscribed group: waits until the last member goes out. False: the group is poisoned, where a
+// member that has given up is not counted.
 template <class Sync>
-Status BasicGroup<Sync>::finish(int me) noexcept {
+bool BasicGroup<Sync>::await_all_out(int me) noexcept {
+  const uint32_t round = members_[me].round;
+  Word& word = crowd_.all_out();
+  // seq_cst: the looks of the races "sleep" and "wake".
+  const auto all_out = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
+  const auto over = [&] { return all_out() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
+  while (!spin_until<Sync>(policy_, over) && !memory_.forked()) {
+    // acquire keeps this load before the looks in over(), as in wait().
+    const uint32_t seen = word.value.load(std::memory_order_acquire);
+    if (over()) break;
+    word.sleep(seen, -1, policy_, over);
+  }
+  return all_out();
+}
+
+// True: it is the last member of an oversubscribed group.
+template <class Sync>
+bool BasicGroup<Sync>::say_done(int me) noexcept {
   const uint32_t round = members_[me].round;
   members_[me].done.publish(round, policy_);
-  for (int peer = 0; peer < size_; ++peer) {
+  return policy_.oversubscribed && crowd_.go_out(round, size_, policy_);
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::finish(int me) noexcept {
+  const bool all_out = say_done(me) || (policy_.oversubscribed && await_all_out(me));
+  for (int peer = 0; peer < size_ && !all_out; ++peer) {
     if (peer == me) continue;
     if (!soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
   }
@@ -438,10 +289,14 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
   if (poisoned()) return;
   outgoing_signature(me) = member.departure;
   publish(me);
-  if (policy_.oversubscribed) count_in();
-  // A member that spins compares slots again before it sleeps, and then sees this one. A member that sleeps
-  // must be woken. seq_cst: the race "asleep"; publish() has stored the slot.
-  if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) return;
+  if (policy_.oversubscribed) {
+    const auto how = crowd_.come(member.round, member.departure.digest, size_);
+    if (how != BasicCrowd<Sync>::Come::kForSomethingElse) return;
+    // A member that spins compares slots again before it sleeps, and then sees this one. A member that sleeps
+    // must be woken. seq_cst: the race "asleep"; publish() has stored the slot.
+  } else if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) {
+    return;
+  }
   if (claim()) write_report(member.round, Trouble::kDisagreement, 0);
 }
 
@@ -468,33 +323,6 @@ Trouble BasicGroup<Sync>::overdue(int64_t start_ns, int64_t timeout_ns,
   *out_waited_ns = now - start_ns;
   if (deadline_.at_ns != 0 && now >= deadline_.at_ns) return Trouble::kRunDeadline;
   return timeout_ns > 0 && *out_waited_ns >= timeout_ns ? Trouble::kDeadline : Trouble::kNone;
-}
-
-template <class Sync>
-Status BasicGroup<Sync>::check_run() noexcept {
-  if (!poisoned() && past_deadline()) {
-    Evidence nothing;
-    nothing.trouble = Trouble::kRunDeadline;
-    nothing.given_ns = deadline_.given_ns;
-    condemn(verdict(nothing));
-  }
-  return poisoned() ? turned_away() : kOk;
-}
-
-template <class Sync>
-void BasicGroup<Sync>::cancel() noexcept {
-  uint32_t healthy = kHealthy;
-  if (poison_.compare_exchange_strong(healthy, kCancelled, std::memory_order_seq_cst)) wake_all();
-}
-
-// No run may begin between its two stores to poison_.
-template <class Sync>
-void BasicGroup<Sync>::cancel(const char* reason) noexcept {
-  if (!claim()) return;
-  copy_text(reason_, reason);
-  has_reason_.store(true, std::memory_order_release);
-  poison_.store(kCancelled, std::memory_order_seq_cst);
-  wake_all();
 }
 
 }  // namespace dist

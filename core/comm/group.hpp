@@ -26,13 +26,14 @@
 //
 // There are two ways to wait. If there is a CPU for every member, each member waits for each peer's slot: one
 // cache line travels one way. In an oversubscribed group that would cost R wake-ups for each member. There,
-// members count themselves in, and the last one wakes all. It may do the whole work alone before that.
+// members count themselves in and out, and the last one wakes all (crowd.hpp). The last one to come looks at
+// what all bring, and may do the whole work alone.
 //
 // Memory orders. Plain data travels with a release store and an acquire load of one word:
 //
 //     slot      a slot's `round`: the rest of the slot, the signature, the failure, the member's buffers
 //     done      `done`: what the member did to its peers' buffers, and that it reads them no longer
-//     released  `released_`: all slots, and what the last member did alone
+//     crowd     `released`: all slots, and what the last member did alone; `all_out`: as `done`, of all members
 //     report    `poison_` when it becomes kReported: the report
 //
 // In four places two threads race: each stores, then looks at what the other stores, and at least one of the
@@ -56,6 +57,7 @@
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/comm/crowd.hpp"
 #include "core/comm/signature.hpp"
 #include "core/comm/slot.hpp"
 #include "core/comm/wait_graph.hpp"
@@ -148,9 +150,9 @@ class BasicGroup final : public Rendezvous {
     publish(me);
     published();
     if (!policy_.oversubscribed) return await_slots(me, timeout_ns, about_to_look);
-    if (!count_in()) return await_release(me, timeout_ns);
-    DIST_TRY(check_slots(me));
-    released_.publish(members_[me].round, policy_);
+    bool last = false;
+    DIST_TRY(come(me, timeout_ns, &last));
+    if (last) crowd_.release(members_[me].round, false, policy_);
     return kOk;
   }
   template <class Published>
@@ -162,17 +164,24 @@ class BasicGroup final : public Rendezvous {
   }
 
   // For an oversubscribed group, instead of arrive(), enter(), work and finish(): the last member to come
-  // does the work of all. `work` returns NULL, or the reason why the members must not go on.
+  // does the work of all. `work(bool* shares)` returns NULL, or the reason why the members must not go on. If
+  // it sets *shares, it has left the work to all of them: then *out_shares is true, and each goes on with
+  // enter().
   template <class Work>
-  Status arrive_and_work_alone(int me, int64_t timeout_ns, Work&& work) noexcept {
+  Status arrive_and_work_alone(int me, int64_t timeout_ns, Work&& work, bool* out_shares) noexcept {
     if (poisoned()) return turned_away();
     publish(me);
-    if (!count_in()) return await_release(me, timeout_ns);
-    DIST_TRY(check_slots(me));
+    bool last = false;
+    DIST_TRY(come(me, timeout_ns, &last));
+    if (!last) {
+      *out_shares = crowd_.shares();
+      return kOk;
+    }
     if (!enter(me)) return give_up(me);
-    if (const ErrorRecord* why = std::forward<Work>(work)()) return refuse(me, *why);
-    members_[me].done.publish(members_[me].round, policy_);
-    released_.publish(members_[me].round, policy_);
+    *out_shares = false;
+    if (const ErrorRecord* why = std::forward<Work>(work)(out_shares)) return refuse(me, *why);
+    if (!*out_shares) members_[me].done.publish(members_[me].round, policy_);
+    crowd_.release(members_[me].round, *out_shares, policy_);
     return kOk;
   }
 
@@ -189,10 +198,9 @@ class BasicGroup final : public Rendezvous {
     return eager.bytes;
   }
 
-  // Called before each look for a peer: prefetches the cache lines of its bytes. If the peer has come, these
-  // lines then arrive together with the line of its round's number, instead of one after another. More than
-  // kMost bytes are not prefetched, as that many lines would slow each other down. (Inline, as GCC drops
-  // calls of functions that only prefetch.)
+  // Called before each look for a peer: prefetches the cache lines of its bytes, which then arrive together
+  // with the line of its round's number. More than kMost bytes would slow each other down. (Inline, as GCC
+  // drops calls of functions that only prefetch.)
   [[gnu::always_inline]] void fetch_bytes(int me, int peer, std::size_t size) const noexcept {
     constexpr std::size_t kMost = 512;
     if (size > kMost) return;
@@ -222,7 +230,7 @@ class BasicGroup final : public Rendezvous {
   // Says that this member is done and waits until all are.
   Status finish(int me) noexcept;
   // The same without waiting for the others, for rounds in which nobody else touches this member's buffers.
-  void finish_without_waiting(int me) noexcept { members_[me].done.publish(members_[me].round, policy_); }
+  void finish_without_waiting(int me) noexcept { (void)say_done(me); }
   // Waits until one peer has said that it is done.
   void await_done(int me, int peer) noexcept;
 
@@ -250,9 +258,8 @@ class BasicGroup final : public Rendezvous {
 
   // The member's thread is the library's own, and may be moved between CPUs.
   void set_movable(int me) noexcept { members_[me].movable = true; }
-  // Moves the member to another CPU if it is on `cpu`, as is a member that it waits for, though there is a
-  // CPU for each. The system's balancer would do so too, but takes milliseconds. In a virtual machine an idle
-  // CPU can look busy, so that a woken thread is often placed on its waker's CPU.
+  // Moves the member to another CPU if it is on `cpu`, as is a member that it waits for, though there is a CPU
+  // for each: the system's balancer takes milliseconds, and in a virtual machine an idle CPU can look busy.
   void keep_apart(int me, int cpu) noexcept;
 
   // The member has left its function; if `returned` is not OK, `failure` says why. Peers that wait for the
@@ -261,8 +268,7 @@ class BasicGroup final : public Rendezvous {
 
   // Any thread: ends the run's rounds with this report, unless they have been ended already.
   void condemn(const ErrorRecord& why) noexcept;
-  // condemn() in two steps, so that several groups can be ended at once. claim() ends the rounds, and returns
-  // whether the caller has to give the report, by post().
+  // The same in two steps, for several groups at once. claim(): whether the caller has to post() the report.
   bool claim() noexcept override;
   void post(const ErrorRecord& report) noexcept override;
 
@@ -277,23 +283,21 @@ class BasicGroup final : public Rendezvous {
 
   // ---- For work that goes on while members do something else (core/async/channel.hpp) ----
 
-  // Counts what has happened to such work; threads that wait for some of it sleep on this word. They are
-  // woken when the group is poisoned, too.
+  // Counts what has happened to such work. Threads that wait for some sleep here; poison wakes them, too.
   Word& progress() noexcept { return progress_; }
-  // From now on, a member that leaves wakes the threads that wait for progress.
+  // A member that leaves from now on wakes those who wait for progress.
   void watch_departures() noexcept { watched_.store(true, std::memory_order_relaxed); }
   bool has_left(int rank) const noexcept {
     return members_[rank].left.load(std::memory_order_acquire) == run_.load(std::memory_order_relaxed);
   }
-  // The signature of a member that has left. *out_failure: why it failed; NULL if it did not.
+  // The signature of a member that has left; *out_failure: NULL if it did not fail.
   const Signature& departed(int rank, const ErrorRecord** out_failure) const noexcept {
     const MemberState& member = members_[rank];
     *out_failure = member.departure.returned == DIST_OK ? nullptr : &member.failure;
     return member.departure;
   }
   const int32_t* seats() const noexcept { return seats_; }
-  // Runs that have ended in trouble.
-  uint32_t failures() const noexcept { return failures_; }
+  uint32_t failures() const noexcept { return failures_; }  // runs that have ended in trouble
   // A work that refers to this group holds it: the group must outlive the work.
   void hold() noexcept {
     if (keeper_ != nullptr) keeper_->retain();
@@ -314,8 +318,7 @@ class BasicGroup final : public Rendezvous {
   }
   // The report, once the group is poisoned.
   Status failure() noexcept { return turned_away(); }
-  // Which deadline is over for a wait that began at `start_ns`: kNone, kDeadline or kRunDeadline.
-  // `timeout_ns`: 0: the group's.
+  // Which one is over for a wait since `start_ns`, if any. `timeout_ns`: 0: the group's.
   Trouble overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
   const RunDeadline& deadline() const noexcept { return deadline_; }
   bool past_deadline() const noexcept { return deadline_.at_ns != 0 && host_.now_ns() >= deadline_.at_ns; }
@@ -439,10 +442,10 @@ class BasicGroup final : public Rendezvous {
            members_[peer].slots[parity].cpu.load(std::memory_order_relaxed);
   }
 
-  bool count_in() noexcept;
-  Status check_slots(int me) noexcept;
+  Status come(int me, int64_t timeout_ns, bool* out_last) noexcept;
   Status await_slot(int me, int peer, int64_t timeout_ns) noexcept;
-  Status await_release(int me, int64_t timeout_ns) noexcept;
+  bool say_done(int me) noexcept;
+  bool await_all_out(int me) noexcept;
   Wake wait(int me, int peer, Word& word, int64_t timeout_ns, int64_t* out_waited_ns) noexcept;
   void keep_apart_from(int me, int peer) noexcept {
     if (peer >= 0 && peer < me) {
@@ -477,14 +480,13 @@ class BasicGroup final : public Rendezvous {
   EagerPayload* eager_ = nullptr;  // two for each member; NULL where oversubscribed
   // Written at most once a run.
   alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
-  Atomic<uint32_t> run_{0};                      // runs so far
-  uint32_t first_ = 0;                           // rounds before this run
-  uint32_t failures_ = 0;                        // runs that ended in trouble
-  RunDeadline deadline_;                         // of this run
-  alignas(kApart) Atomic<uint32_t> arrived_{0};  // oversubscribed: members at the present round
-  alignas(kApart) Atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
-  alignas(kApart) Word released_;                // oversubscribed: the latest round that came together
-  alignas(kApart) Word progress_;                // of work that nobody has to wait for
+  Atomic<uint32_t> run_{0};                     // runs so far
+  uint32_t first_ = 0;                          // rounds before this run
+  uint32_t failures_ = 0;                       // runs that ended in trouble
+  RunDeadline deadline_;                        // of this run
+  alignas(kApart) BasicCrowd<Sync> crowd_;      // oversubscribed
+  alignas(kApart) Atomic<uint32_t> asleep_{0};  // members that sleep until others arrive
+  alignas(kApart) Word progress_;               // of work that nobody has to wait for
   Atomic<int> holders_{0};
   Atomic<bool> watched_{false};  // there is such work: a member that leaves wakes those who wait for it
   Atomic<bool> has_reason_{false};

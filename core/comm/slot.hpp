@@ -19,12 +19,18 @@ inline constexpr std::size_t kCacheLine = 64;
 template <class Sync>
 struct alignas(kApart) BasicSlot {
   static constexpr std::size_t kInlineBytes = 96;
+  static constexpr int32_t kStays = -1;
 
   BasicWord<Sync> round;  // published last
   uint64_t digest = 0;
   // The CPU on which the member published: a hint for those who wait for it.
   typename Sync::template Atomic<int> cpu{-1};
-  const void* extra = nullptr;  // all_reduce in the slot: the output; merge_call: the arguments
+  // How many bytes travel beside the slot; kStays: the member's tensors stay where they are. Only in rounds
+  // of collectives that look at it (travel.hpp).
+  int32_t travels = kStays;
+  // all_reduce in the slot: the output; merge_call: the arguments; where tensors may travel: how many bytes
+  // the member is to get.
+  const void* extra = nullptr;
   union {
     Offer offer;
     std::byte bytes[kInlineBytes];

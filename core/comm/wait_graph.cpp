@@ -25,7 +25,8 @@ WaitGraph::~WaitGraph() {
 void WaitGraph::block(int seat, const Waits& waits) noexcept {
   const std::lock_guard lock(mutex_);
   blocked_[seat].waits = &waits;
-  if (!is_hopeless(seat) || !find_cycle(seat)) return;
+  count(waits, 1);
+  if (all_sleep_at(waits) || !is_hopeless(seat) || !find_cycle(seat)) return;
   const ErrorRecord report = describe_cycle(seat);
   // All rounds are ended before any replica gets the report. Else the first replica to get it would leave,
   // and another would get a report of its leaving. This is done under the lock, as a woken replica may
@@ -45,12 +46,13 @@ void WaitGraph::block(int seat, const Waits& waits) noexcept {
 
 void WaitGraph::unblock(int seat) noexcept {
   const std::lock_guard lock(mutex_);
+  count(*blocked_[seat].waits, -1);
   blocked_[seat].waits = nullptr;
 }
 
 bool WaitGraph::anyone_blocked() noexcept {
   const std::lock_guard lock(mutex_);
-  return std::any_of(blocked_, blocked_ + num_replicas_, [](const Blocked& b) { return b.waits != nullptr; });
+  return num_blocked_ != 0;
 }
 
 // Whether one of the replica's rounds misses only replicas for which `awake` is true. A replica whose round
@@ -59,7 +61,8 @@ template <class Awake>
 bool WaitGraph::may_wake(int seat, Awake&& awake) const noexcept {
   const Waits& waits = *blocked_[seat].waits;
   for (std::size_t i = 0; i < waits.size(); ++i) {
-    if (all_missing(waits.at(i), awake)) return true;
+    const Wait round = waits.at(i);
+    if (all_missing(round, [&](int32_t missing) { return awake(missing, round); })) return true;
   }
   return false;
 }
@@ -67,14 +70,21 @@ bool WaitGraph::may_wake(int seat, Awake&& awake) const noexcept {
 // Begins with all sleeping replicas as hopeless, and strikes out those that may be woken, until nothing
 // changes. Returns whether `start` is left.
 bool WaitGraph::is_hopeless(int start) noexcept {
-  // Nearly always some round misses only replicas that are at work.
-  if (may_wake(start, [&](int32_t missing) { return blocked_[missing].waits == nullptr; })) return false;
+  // Nearly always some round misses only replicas that are at work, or have been woken from another one.
+  const auto woken = [&](int32_t missing) {
+    const Waits& waits = *blocked_[missing].waits;
+    return waits.size() == 1 && all_missing(waits.at(0), [](int32_t) { return false; });
+  };
+  if (may_wake(start,
+               [&](int32_t missing, const Wait& round) { return !sleeps(missing, round) || woken(missing); }))
+    return false;
   for (int32_t r = 0; r < num_replicas_; ++r) blocked_[r].hopeless = blocked_[r].waits != nullptr;
   for (bool changed = true; changed;) {
     changed = false;
     for (int32_t r = 0; r < num_replicas_; ++r) {
       if (!blocked_[r].hopeless) continue;
-      blocked_[r].hopeless = !may_wake(r, [&](int32_t missing) { return !blocked_[missing].hopeless; });
+      blocked_[r].hopeless =
+          !may_wake(r, [&](int32_t missing, const Wait&) { return !blocked_[missing].hopeless; });
       changed = changed || !blocked_[r].hopeless;
     }
   }

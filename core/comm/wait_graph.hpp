@@ -45,6 +45,9 @@ class Rendezvous : public MemberNames {
   virtual bool claim() noexcept = 0;
   virtual void post(const ErrorRecord& report) noexcept = 0;
 
+  // The graph's, under its mutex: how many replicas sleep for one round, which is here.
+  int sleeping_here = 0;
+
  protected:
   ~Rendezvous() = default;
 };
@@ -100,6 +103,19 @@ class WaitGraph {
     }
     return true;
   }
+  void count(const Waits& waits, int more) noexcept {
+    num_blocked_ += more;
+    if (waits.size() == 1) waits.at(0).where->sleeping_here += more;
+  }
+  bool all_sleep_at(const Waits& waits) const noexcept {
+    return waits.size() == 1 && waits.at(0).where->sleeping_here == num_blocked_;
+  }
+  // Whether a replica that is missing in a round sleeps. If it still does so in an earlier round of the same
+  // place, that one has come together, and it has been woken.
+  bool sleeps(int32_t missing, const Wait& round) const noexcept {
+    const Waits* const waits = blocked_[missing].waits;
+    return waits != nullptr && (waits->size() != 1 || waits->at(0).where != round.where);
+  }
   template <class Awake>
   bool may_wake(int seat, Awake&& awake) const noexcept;
   bool is_hopeless(int start) noexcept;
@@ -109,7 +125,8 @@ class WaitGraph {
   Memory& memory_;
   const int num_replicas_;
   std::mutex mutex_;
-  uint32_t search_ = 0;
+  int num_blocked_ = 0;
+  uint32_t search_ = 0;         // searches so far
   Blocked* blocked_ = nullptr;  // by seat
   int32_t* stack_ = nullptr;
 };

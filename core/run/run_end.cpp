@@ -20,13 +20,8 @@ constexpr int64_t kComingGraceNs = 2'000'000;
 }  // namespace
 
 void ReplicaPool::cancel(const char* reason) noexcept {
-  if (reason == nullptr) {
-    group_.cancel();
-    subgroups_.cancel();
-  } else {
-    group_.cancel(reason);
-    subgroups_.cancel(reason);
-  }
+  reason == nullptr ? group_.cancel() : group_.cancel(reason);
+  subgroups_.cancel(reason);
   if (options_.workers != nullptr) options_.workers->cancel(reason);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().cancel_from_outside(reason);

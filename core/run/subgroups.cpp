@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/run/replica.hpp"
+#include "core/run/replica_pool.hpp"
 
 namespace dist {
 
@@ -16,6 +17,7 @@ Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t 
   if (rank < 0) {
     return invalid_argument("%s(): replica %d is no member of options->group", call, replica.name().number());
   }
+  subgroup.pool.groups().open(subgroup, replica.group());
   out->emplace(replica.member(subgroup.here->group, rank, tag, timeout_ns, subgroup.meeting()));
   return kOk;
 }
@@ -48,6 +50,7 @@ int Subgroup::rank(int32_t id) const noexcept {
 Subgroup* Subgroups::make_empty(ReplicaPool& pool, int32_t number) {
   const std::lock_guard lock(mutex_);
   all_.reserve(all_.size() + 1);
+  open_.reserve(all_.capacity());
   return new (memory_.allocate(sizeof(Subgroup), alignof(Subgroup))) Subgroup(pool, memory_, number);
 }
 
@@ -90,6 +93,10 @@ Subgroup* Subgroups::make(ReplicaPool& pool, WorkerLink& link, const GroupShape&
 void Subgroups::keep(Subgroup* made) noexcept {
   const std::lock_guard lock(mutex_);
   all_.push_back(made);
+  if (made->here && made->here->others) {
+    open_.push_back(made);
+    any_open_.store(true, std::memory_order_relaxed);
+  }
   latest_number_ = made->number;
 }
 
@@ -102,21 +109,92 @@ void Subgroups::unmake(Subgroup* made) noexcept {
 void Subgroups::destroy(Subgroup* subgroup) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase(all_, subgroup);
+  std::erase(open_, subgroup);
   unmake(subgroup);
 }
 
+// A group that works of an earlier run hold, or that has members on other workers, is open in every run: they
+// come to it by another way.
+void Subgroups::begin_run(const RunDeadline& deadline) noexcept {
+  if (all_.empty()) return;
+  // acquire: for the store in open_now(), on a thread whose run is over.
+  const bool any_open = any_open_.load(std::memory_order_acquire);
+  const std::lock_guard lock(mutex_);
+  ++run_;
+  deadline_ = deadline;
+  end_ = End::kNone;
+  if (!any_open) return;
+  std::erase_if(open_, [](Subgroup* each) { return !each->here->others && !each->here->group.held(); });
+  for (Subgroup* const each : open_) {
+    each->here->channel.begin_run();
+    each->here->group.begin_run(deadline);
+    // relaxed: it becomes visible to members with the start of the run.
+    each->opened.store(run_, std::memory_order_relaxed);
+  }
+  any_open_.store(!open_.empty(), std::memory_order_relaxed);
+}
+
+void Subgroups::open_now(Subgroup& subgroup, const Group& whole) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (subgroup.opened.load(std::memory_order_relaxed) == run_) return;
+  Group& group = subgroup.here->group;
+  subgroup.here->channel.begin_run();
+  group.begin_run(deadline_);
+  open_.push_back(&subgroup);
+  // seq_cst: a replica that leaves says so, then looks here; this looks who has left afterwards. At least one
+  // of the two sees the other, and both look under the mutex at who has left this group.
+  any_open_.store(true, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (!whole.has_left(group.seat(rank))) continue;
+    const ErrorRecord* failure = nullptr;
+    const Signature& departed = whole.departed(group.seat(rank), &failure);
+    group.leave(rank, Status(departed.returned), failure != nullptr ? *failure : ErrorRecord{});
+  }
+  end_rounds(group);
+  if (end_ == End::kNone && whole.cancelled()) group.cancel();
+  subgroup.opened.store(run_, std::memory_order_release);
+}
+
 void Subgroups::leave(int seat, Status returned, const ErrorRecord& failure) noexcept {
-  for (Subgroup* each : all_) {
-    const int rank = each->here ? each->here->group.rank(seat) : -1;
+  if (all_.empty()) return;
+  // The replica has left the group of all before: see open_now().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!any_open_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  for (Subgroup* const each : open_) {
+    Subgroup::Here& here = *each->here;
+    const int rank = here.group.rank(seat);
     if (rank < 0) continue;
-    each->here->group.leave(rank, returned, failure);
-    if (each->here->others) each->here->others->leave(returned, failure);
+    if (!here.group.has_left(rank)) here.group.leave(rank, returned, failure);
+    if (here.others) here.others->leave(returned, failure);
   }
 }
 
-void Subgroups::cancel() noexcept {
+void Subgroups::condemn(const ErrorRecord& why) noexcept {
   const std::lock_guard lock(mutex_);
-  each_here([](Subgroup::Here& here) { here.group.cancel(); });
+  if (end_ == End::kNone) {
+    end_ = End::kCondemned;
+    why_ = why;
+  }
+  for (Subgroup* const each : open_) each->here->group.condemn(why);
+}
+
+void Subgroups::cancel(const char* reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (end_ == End::kNone) {
+    end_ = End::kCancelled;
+    has_reason_ = reason != nullptr;
+    if (has_reason_) copy_text(reason_, reason);
+  }
+  for (Subgroup* const each : open_)
+    reason != nullptr ? each->here->group.cancel(reason) : each->here->group.cancel();
+}
+
+// As what has ended those that were open.
+void Subgroups::end_rounds(Group& group) const noexcept {
+  if (end_ == End::kCondemned) group.condemn(why_);
+  if (end_ == End::kCancelled) has_reason_ ? group.cancel(reason_) : group.cancel();
 }
 
 }  // namespace dist

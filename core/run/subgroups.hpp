@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Subgroups: the groups of a strategy beside that of all replicas. What ends a run ends the rounds of all of
 // them.
+//
+// A run opens a group when a member first comes to it, so that groups which it does not use cost it nothing.
+// What has happened to the run by then happens to the group, too: replicas have left, or it has been ended.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -51,6 +55,7 @@ struct Subgroup {
   WorkerMeeting* meeting() noexcept { return here && here->others ? &here->others->meeting() : nullptr; }
 
   ReplicaPool& pool;
+  std::atomic<uint32_t> opened{0};  // the latest run that has opened it
   const int32_t number;
   std::pmr::vector<int32_t> ids;  // where there are several workers; else empty: the seats are the ids
   std::optional<Here> here;       // none: no member is of this worker
@@ -66,7 +71,7 @@ Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept;
 class Subgroups {
  public:
   Subgroups(Memory& memory, WaitGraph& graph, const Naming& naming, Counted* keeper)
-      : memory_(memory), graph_(graph), naming_(naming), keeper_(keeper), all_(&memory) {}
+      : memory_(memory), graph_(graph), naming_(naming), keeper_(keeper), all_(&memory), open_(&memory) {}
   // Those that are left end with it.
   ~Subgroups() {
     while (!all_.empty()) destroy(all_.back());
@@ -89,23 +94,19 @@ class Subgroups {
   int32_t latest_number() const noexcept { return latest_number_; }
   bool empty() const noexcept { return all_.empty(); }
 
-  void begin_run(const RunDeadline& deadline) noexcept {
-    each_here([&](Subgroup::Here& here) {
-      here.channel.begin_run();
-      here.group.begin_run(deadline);
-    });
+  // With no member inside.
+  void begin_run(const RunDeadline& deadline) noexcept;
+  // Before a member uses a group, which is here, in a run. `whole`: that of all replicas.
+  void open(Subgroup& subgroup, const Group& whole) noexcept {
+    // acquire: for open_now()'s store when all is done.
+    if (subgroup.opened.load(std::memory_order_acquire) != run_) [[unlikely]]
+      open_now(subgroup, whole);
   }
-  // A member of the pool has left its function.
+  // A member of the pool has left its function, and the group of all replicas.
   void leave(int seat, Status returned, const ErrorRecord& failure) noexcept;
-  void condemn(const ErrorRecord& why) noexcept {
-    each_here([&](Subgroup::Here& here) { here.group.condemn(why); });
-  }
-  // Any thread, at any time.
-  void cancel() noexcept;
-  // Any thread, while a run lasts.
-  void cancel(const char* reason) noexcept {
-    each_here([&](Subgroup::Here& here) { here.group.cancel(reason); });
-  }
+  void condemn(const ErrorRecord& why) noexcept;
+  // Any thread, at any time; with a reason, while a run lasts.
+  void cancel(const char* reason) noexcept;
   // Any thread, at any time; `visit` must not call the host.
   template <class Visit>
   void each(Visit&& visit) {
@@ -114,12 +115,10 @@ class Subgroups {
   }
 
  private:
-  template <class Body>
-  void each_here(Body&& body) noexcept {
-    for (Subgroup* each : all_) {
-      if (each->here) body(*each->here);
-    }
-  }
+  // What has ended the run, for groups that are opened later.
+  enum class End { kNone, kCondemned, kCancelled };
+  void open_now(Subgroup& subgroup, const Group& whole) noexcept;
+  void end_rounds(Group& group) const noexcept;
   Subgroup* make_empty(ReplicaPool& pool, int32_t number);
   void fill(Subgroup& made, std::span<const int32_t> seats, const Making& making, WorkerLink* link,
             const GroupShape* shape);
@@ -129,8 +128,17 @@ class Subgroups {
   WaitGraph& graph_;
   const Naming naming_;
   Counted* const keeper_;
-  std::mutex mutex_;  // changes of the list against cancel(); runs see no change
+  std::mutex mutex_;  // of what follows; runs see no change of all_
   std::pmr::vector<Subgroup*> all_;
+  // Those that the run has opened. There is room for all.
+  std::pmr::vector<Subgroup*> open_;
+  std::atomic<bool> any_open_{false};
+  uint32_t run_ = 0;  // changes between runs alone
+  RunDeadline deadline_;
+  End end_ = End::kNone;
+  ErrorRecord why_;                 // kCondemned
+  bool has_reason_ = false;         // kCancelled
+  char reason_[kReasonBytes] = "";  // the same
   int32_t latest_number_ = 0;
 };
 

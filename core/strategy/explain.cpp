@@ -263,7 +263,6 @@ void write_routes(Strategy& strategy, TextOut& out) {
   RouteQuestion question{.members = strategy.replicas().local(),
                          .oversubscribed = strategy.group().oversubscribed(),
                          .can_travel = true,
-                         .sized_alike = true,
                          .bytes = 1};
   for (;;) {
     const std::size_t most = most_bytes_like(question);

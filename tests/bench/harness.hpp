@@ -24,6 +24,7 @@ enum class Operation {
   kPlanned,   // an all_reduce that repeats
   kOverlap,   // an all_reduce beside a computation
   kHanding,   // a collective that is no all_reduce
+  kGrowth,    // the same operation with more replicas, tensors or groups
   kPush,      // of a variable to a parameter server, and back: rows of dist_bench_servers, as the next two
   kPull,
   kClosure,  // that does nothing

@@ -19,6 +19,8 @@ const char* unit_name(Unit unit) {
     case Unit::kCpuShare: return "cpu_share";
     case Unit::kOfOrdered: return "times_ordered";
     case Unit::kOfLonger: return "times_longer";
+    case Unit::kOfInPlace: return "times_in_place";
+    case Unit::kExponent: return "exponent";
     case Unit::kOfC: return "times_c";
   }
   return "";
@@ -48,6 +50,7 @@ const char* operation_name(const RowSpec& row) {
     case Operation::kPlanned: return "all_reduce_planned";
     case Operation::kOverlap: return "all_reduce_overlapped";
     case Operation::kHanding: break;  // each has a name
+    case Operation::kGrowth: return "growth";
     case Operation::kPush:
     case Operation::kPull:
     case Operation::kClosure:

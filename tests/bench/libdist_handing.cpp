@@ -22,6 +22,9 @@ class Hand final : public InReplicas {
         case Handing::kReduceScatter:
           return dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr);
         case Handing::kBroadcast: return dist_broadcast(replica, 0, &in, &out, 1, nullptr);
+        case Handing::kScatter: return dist_scatter_from_root(replica, 0, &in, &out, 1, nullptr);
+        case Handing::kScan:
+          return dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, nullptr);
         case Handing::kAllToAll: break;
       }
       return dist_all_to_all(replica, &in, &out, 1, nullptr);

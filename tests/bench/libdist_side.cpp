@@ -131,7 +131,16 @@ void Strategy::run(dist_replica_fn fn, void* user_data) const {
   if (!failure.empty()) throw std::runtime_error("replicas on host threads: " + failure);
 }
 
-Strategy::~Strategy() { (void)!dist_strategy_destroy(strategy_); }
+void Strategy::make_groups(int count) {
+  constexpr int32_t kBoth[] = {0, 1};
+  for (int i = 0; i < count; ++i)
+    require(dist_group_create(strategy_, kBoth, 2, &groups_.emplace_back()), "dist_group_create");
+}
+
+Strategy::~Strategy() {
+  for (dist_group* const group : groups_) (void)!dist_group_destroy(group);
+  (void)!dist_strategy_destroy(strategy_);
+}
 
 std::unique_ptr<Side> libdist_all_reduce(const Strategy& strategy, Data& data, CpuPair& seen) {
   return std::make_unique<AllReduce>(strategy, data, seen);

@@ -43,6 +43,7 @@ constexpr Pacing kPacing{1, 1, 500}, kBindingPacing{10, 20, 10'000};
 
 double ratio_of(Unit unit, double libdist_us, double other_us, double scale) {
   if (unit == Unit::kOfC) return other_us / libdist_us / scale;  // libdist, the other one too
+  if (unit == Unit::kExponent) return std::log(libdist_us / other_us) / std::log(scale);
   return more_is_better(unit) ? scale * other_us / libdist_us : libdist_us / other_us / scale;
 }
 
@@ -180,6 +181,7 @@ void Runner::add_sides(Row& row) {
     case Operation::kPlanned: add_planned(row); break;
     case Operation::kOverlap: add_overlap(row); break;
     case Operation::kHanding: add_handing(row); break;
+    case Operation::kGrowth: add_growth(row); break;
     case Operation::kPush:
     case Operation::kPull:
     case Operation::kClosure:

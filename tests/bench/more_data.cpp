@@ -196,13 +196,16 @@ const char* handing_name(Handing handing) {
     case Handing::kReduceScatter: return "reduce_scatter";
     case Handing::kBroadcast: return "broadcast";
     case Handing::kAllToAll: return "all_to_all";
+    case Handing::kScatter: return "scatter";
+    case Handing::kScan: return "scan";
   }
   return "?";
 }
 
 std::unique_ptr<Exchanged> handed(Handing handing, size_t bytes, int replicas) {
   const auto size = static_cast<size_t>(replicas);
-  const size_t part = bytes / sizeof(float) / size, whole = part * size;
+  const bool uncut = handing == Handing::kBroadcast || handing == Handing::kScan;
+  const size_t part = bytes / sizeof(float) / (uncut ? 1 : size), whole = part * (uncut ? 1 : size);
   std::vector<Exchanged::Buffers> all(size);
   for (size_t r = 0; r < size; ++r) {
     const size_t count = handing == Handing::kAllGather ? part : whole;
@@ -213,6 +216,16 @@ std::unique_ptr<Exchanged> handed(Handing handing, size_t bytes, int replicas) {
     std::vector<float>& expected = all[r].expected;
     if (handing == Handing::kBroadcast) {
       expected = all[0].start;
+      continue;
+    }
+    if (handing == Handing::kScatter) {
+      expected.assign(all[0].start.begin() + static_cast<std::ptrdiff_t>(r * part),
+                      all[0].start.begin() + static_cast<std::ptrdiff_t>((r + 1) * part));
+      continue;
+    }
+    if (handing == Handing::kScan) {
+      expected = r == 0 ? all[0].start : all[r - 1].expected;
+      for (size_t i = 0; i < whole && r != 0; ++i) expected[i] += all[r].start[i];
       continue;
     }
     expected.resize(reduced ? part : whole, 0.0f);

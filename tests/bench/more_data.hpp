@@ -77,7 +77,7 @@ std::unique_ptr<Exchanged> wide_range_sum(size_t count, int replicas, int contri
                                           int32_t numerics);
 
 // Collectives beside all_reduce. `bytes` is what a replica has where it has most.
-enum class Handing { kAllGather, kReduceScatter, kBroadcast, kAllToAll };
+enum class Handing { kAllGather, kReduceScatter, kBroadcast, kAllToAll, kScatter, kScan };
 const char* handing_name(Handing handing);
 std::unique_ptr<Exchanged> handed(Handing handing, size_t bytes, int replicas);
 

@@ -183,6 +183,11 @@ class NaiveHanding final : public Side {
         for (int p = 1; p < data_.replicas(); ++p) add(out, data_.in(p) + own * count, count);
         break;
       case Handing::kBroadcast: copy(out, data_.in(0), count); break;
+      case Handing::kScatter: copy(out, data_.in(0) + own * count, count); break;
+      case Handing::kScan:
+        copy(out, data_.in(0), count);
+        for (int p = 1; p <= r; ++p) add(out, data_.in(p), count);
+        break;
       case Handing::kAllToAll: {
         const size_t part = count / size;
         for (size_t p = 0; p < size; ++p)

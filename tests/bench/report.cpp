@@ -16,6 +16,8 @@ const char* unit_text(Unit unit) {
     case Unit::kCpuShare: return "CPUs <";
     case Unit::kOfOrdered: return "order. <";
     case Unit::kOfLonger: return "longer <";
+    case Unit::kOfInPlace: return "place <";
+    case Unit::kExponent: return "exp. <";
     case Unit::kOfC: return "C <";
   }
   return "?";

@@ -42,6 +42,7 @@ struct Runner::Row {
   }
 
   RowSpec spec;
+  std::vector<std::unique_ptr<Strategy>> strategies;  // of this row alone
   std::vector<std::unique_ptr<Checked>> data;
   std::vector<std::unique_ptr<Side>> sides;  // the first is libdist; they use the data
   std::vector<std::string> names;

@@ -11,8 +11,8 @@ namespace bench {
 namespace {
 
 constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
-constexpr size_t kSizes[] = {4, 64, kKiB, 16 * kKiB, 256 * kKiB, kMiB, 16 * kMiB, 64 * kMiB};
-constexpr size_t kOutOfPlaceSizes[] = {kKiB, 16 * kKiB, kMiB, 64 * kMiB};
+constexpr size_t kSizes[] = {4,         64,         kKiB, 4 * kKiB,  8 * kKiB, 16 * kKiB,
+                             64 * kKiB, 256 * kKiB, kMiB, 16 * kMiB, 64 * kMiB};
 
 std::string bytes_text(size_t bytes) {
   char text[32];
@@ -54,7 +54,9 @@ MaybeTarget peer_target(PeerGroup group, const RowSpec& spec) {
 }  // namespace
 
 std::string RowSpec::name() const {
-  const std::string what = network ? network_name(*network) : bytes_text(bytes);
+  const std::string count = tensors == 0 ? "" : std::to_string(tensors) + " x ";
+  const std::string what =
+      network ? network_name(*network) : count + bytes_text(tensors == 0 ? bytes : bytes / tensors);
   std::string text;
   switch (operation) {
     case Operation::kAllReduce:
@@ -77,6 +79,7 @@ std::string RowSpec::name() const {
     case Operation::kPlanned: text = "planned all_reduce f32 " + what; break;
     case Operation::kOverlap: text = "overlapped all_reduce f32 " + what; break;
     case Operation::kHanding: text = handing_name(handing) + (" f32 " + what); break;
+    case Operation::kGrowth: text = std::string("growth of ") + growth_name(growth); break;
   }
   const char* const whose = bindings == Threads::kLibrary ? "bindings "
                             : bindings == Threads::kHost  ? "bindings (host) "
@@ -88,15 +91,13 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
   using enum Operation;
   std::vector<RowSpec> rows;
   for (const int r : settings.replicas) {
-    for (const size_t bytes : kSizes)
-      rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, bytes, Layout::kInPlace});
-    for (const size_t bytes : kSizes)
-      rows.push_back({kAllReduce, r, Pace::kWork, DIST_F32, bytes, Layout::kInPlace});
+    for (const Layout layout : {Layout::kInPlace, Layout::kOutOfPlace}) {
+      for (const Pace pace : {Pace::kHot, Pace::kWork}) {
+        for (const size_t bytes : kSizes) rows.push_back({kAllReduce, r, pace, DIST_F32, bytes, layout});
+      }
+    }
     for (const size_t bytes : kSizes) {  // above 1 MiB a pause is lost in the operation's own time
       if (bytes <= kMiB) rows.push_back({kAllReduce, r, Pace::kPaused, DIST_F32, bytes, Layout::kInPlace});
-    }
-    for (const size_t bytes : kOutOfPlaceSizes) {
-      rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, bytes, Layout::kOutOfPlace});
     }
     rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, 64 * kMiB, Layout::kOneOutput});
     for (const dist_dtype dtype : {DIST_F16, DIST_BF16}) {
@@ -111,6 +112,7 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
     append_more_rows(settings, r, rows);
     if (!settings.bindings.empty()) append_binding_rows(r, rows);
   }
+  append_growth_rows(rows);
   std::erase_if(rows, [&](const RowSpec& row) {
     return (!row.network && row.bytes > settings.most_bytes) ||
            row.name().find(settings.filter) == std::string::npos;
@@ -155,7 +157,12 @@ void Runner::add_all_reduce(Row& row) {
 
   if (at_work) {
     if (spec.replicas == 2 && cpus_ >= 2) row.limits = {hop(row)};
-    return;
+    if (in_place) return;
+    Data& same = row.add_data(DIST_F32, Layout::kInPlace);
+    const size_t side =
+        row.add(libdist_all_reduce(strategy(spec.replicas), same, seen_), "libdist, in place");
+    const bool judged = cores_enough && spec.replicas == 2 && spec.bytes <= kMiB;
+    return row.compare(Unit::kOfInPlace, {side}, judged ? some(targets::kOutOfPlace) : std::nullopt);
   }
   MaybeTarget openmp;
   if (judged_size && cores_enough && spec.replicas == 2)

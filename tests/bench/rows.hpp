@@ -29,6 +29,23 @@ struct Settings {
   std::string bindings;  // the list of those that use libdist from other languages; empty: none
 };
 
+// What grows, and what of it takes longer.
+enum class Growth {
+  kAllGather,
+  kAllToAll,
+  kReduceScatter,
+  kAllReduce,
+  kBroadcast,
+  kScan,
+  kBarrier,
+  kStragglers,
+  kMetrics,
+  kTrace,
+  kListLength,
+  kUnusedGroups,
+};
+const char* growth_name(Growth growth);
+
 // Where the replicas of a row about the bindings run.
 enum class Threads {
   kNone,     // it is no such row
@@ -46,6 +63,8 @@ struct RowSpec {
   std::optional<Network> network{};  // whose gradients are the list
   StepForm step{};                   // kStep
   Handing handing{};                 // kHanding
+  Growth growth{};                   // kGrowth
+  size_t tensors = 0;                // kList without a network: so many, of `bytes` together
   int exponents = 0;                 // kWideSum: values are spread over 2^-exponents to 2^exponents
   int32_t numerics = DIST_NUMERICS_REPRODUCIBLE;  // kWideSum
   Threads bindings = Threads::kNone;              // from C beside other languages, and nothing else
@@ -94,6 +113,8 @@ struct RowResult {
 
 // The rows that are more than one all_reduce of one tensor, on so many replicas (rows_more.cpp).
 void append_more_rows(const Settings& settings, int replicas, std::vector<RowSpec>& rows);
+// Those of how time grows (rows_growth.cpp).
+void append_growth_rows(std::vector<RowSpec>& rows);
 // C beside the other languages (rows_bindings.cpp).
 void append_binding_rows(int replicas, std::vector<RowSpec>& rows);
 // Every row that the settings ask for, in the table's order.
@@ -125,6 +146,7 @@ class Runner {
   void add_planned(Row& row);
   void add_overlap(Row& row);
   void add_handing(Row& row);
+  void add_growth(Row& row);
   void add_peers(Row& row);
   size_t hop(Row& row);
   void add_bindings(Row& row);

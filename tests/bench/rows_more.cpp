@@ -14,8 +14,9 @@ constexpr StepForm kStepForms[] = {{}, {.momentum = true}, {.clip = true}, {.mom
 constexpr int kContributions = 8;  // of all replicas together
 
 std::vector<size_t> counts_of(const RowSpec& spec, const Settings& settings) {
+  const size_t tensors = std::max<size_t>(spec.tensors, 1);
   return spec.network ? tensor_counts(*spec.network, settings.list_share)
-                      : std::vector<size_t>{spec.bytes / sizeof(float)};
+                      : std::vector<size_t>(tensors, spec.bytes / sizeof(float) / tensors);
 }
 
 MaybeTarget if_cores(bool enough, Target target) { return enough ? MaybeTarget(target) : std::nullopt; }
@@ -48,10 +49,12 @@ void append_more_rows(const Settings& settings, int replicas, std::vector<RowSpe
   }
   for (const size_t bytes : kPlannedSizes) add(kPlanned, bytes);
   for (const size_t bytes : {kMiB, 16 * kMiB}) add(kOverlap, bytes);
-  for (const Handing handing :
-       {Handing::kAllGather, Handing::kReduceScatter, Handing::kBroadcast, Handing::kAllToAll}) {
-    for (const size_t bytes : {size_t{64}, kKiB, 64 * kKiB, kMiB}) add(kHanding, bytes).handing = handing;
+  for (const Handing handing : {Handing::kAllGather, Handing::kReduceScatter, Handing::kBroadcast,
+                                Handing::kAllToAll, Handing::kScatter, Handing::kScan}) {
+    for (const size_t bytes : {size_t{64}, kKiB, 8 * kKiB, 64 * kKiB, kMiB})
+      add(kHanding, bytes).handing = handing;
   }
+  for (const size_t bytes : {size_t{256}, kKiB, 16 * kKiB}) add(kList, bytes).tensors = 4;
 }
 
 void Runner::add_list(Row& row) {
@@ -59,7 +62,8 @@ void Runner::add_list(Row& row) {
   DataList& list = row.own(std::make_unique<DataList>(counts_of(spec, settings_), spec.replicas));
   row.add(libdist_list(strategy(spec.replicas), list, false));
   row.compare(Unit::kTimesAsFast, {row.add(libdist_list(strategy(spec.replicas), list, true))}, std::nullopt);
-  row.compare(Unit::kTimesAsFast, {row.add(naive_list(Naive::kSpin, list))}, std::nullopt);
+  row.compare(Unit::kTimesAsFast, {row.add(naive_list(Naive::kSpin, list))},
+              if_cores(!spec.network && spec.replicas == 2 && cpus_ >= 2, targets::kHanding));
   row.compare(Unit::kTimesAsFast, {row.add(naive_list(Naive::kStd, list))}, std::nullopt);
 }
 

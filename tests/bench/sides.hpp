@@ -28,12 +28,15 @@ class Strategy {
   Strategy& operator=(const Strategy&) = delete;
   dist_strategy* get() const { return strategy_; }
   int replicas() const { return dist_strategy_num_replicas(strategy_); }
+  // So many of replicas 0 and 1, which end with it.
+  void make_groups(int count);
   // Runs `fn` on every replica, as dist_run() does; on threads of its own where the strategy has none.
   void run(dist_replica_fn fn, void* user_data) const;
 
  private:
   dist_strategy* strategy_ = nullptr;
   int32_t threads_;
+  std::vector<dist_group*> groups_;
 };
 
 std::unique_ptr<Side> libdist_all_reduce(const Strategy& strategy, Data& data, CpuPair& seen);
@@ -42,6 +45,10 @@ std::unique_ptr<Side> libdist_run(const Strategy& strategy);
 // A sample is the CPU time that the process takes in kIdleUs after a run, once its threads sleep.
 std::unique_ptr<Side> libdist_idle(const Strategy& strategy);
 constexpr double kIdleUs = 100e3;
+
+// What is made of full recorders (libdist_inspect.cpp).
+enum class Inspect { kStragglers, kMetrics, kTrace };
+std::unique_ptr<Side> libdist_inspect(const Strategy& strategy, Inspect what);
 
 // Lists of gradients (libdist_lists.cpp): in one call or one by one; in replicas, or from outside by
 // reduce_to.

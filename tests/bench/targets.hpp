@@ -18,6 +18,8 @@ enum class Unit {
   kCpuShare,     // CPU time over wall time: less is better
   kOfOrdered,    // libdist's time over that of its ordered sum of the same: less is better
   kOfLonger,     // libdist's time over the longer one's of two things that it does at once: less is better
+  kOfInPlace,    // libdist's time over its own in place: less is better
+  kExponent,     // of how libdist's time grows with what there is more of: less is better
   kOfC,          // libdist's time from another language over its time from C: less is better
 };
 constexpr bool more_is_better(Unit unit) { return unit == Unit::kTimesAsFast || unit == Unit::kOfLimit; }
@@ -60,12 +62,21 @@ inline constexpr std::array<Target, 7> kTensorFlow{
 inline constexpr Target k16BitJax{12, 20};
 inline constexpr Target k16BitOneCcl{10, 13};
 
+// Out of place against in place, up to 1 MiB, where replicas write and read their tensors.
+inline constexpr Target kOutOfPlace{1.5, 1.5};
+
 // More replicas than cores, against std::barrier and fused slices.
 inline constexpr Target kOversubscribedSmall{1.7, 2.5};  // <= 16 KiB
 inline constexpr Target kOversubscribedLarge{1.1, 1.5};
 
 // The other collectives up to 64 KiB, against a spin barrier and loops: 1.4 and 1.2 times its time.
 inline constexpr Target kHanding{1 / 1.4, 1 / 1.2};
+
+// How time grows from 32 to 256 replicas, and with the length of a list; where R members have R pieces each, with these.
+inline constexpr Target kGrowth{1.3, 1.1};
+inline constexpr Target kGrowthOfPieces{2.3, 2.1};
+// An empty run with groups that it does not use, against one without.
+inline constexpr Target kUnusedGroups{0.9, 1};
 
 // The empty dist_run on 2 replicas, against OpenMP's empty parallel region.
 inline constexpr Target kRunHot{2.5, 5};

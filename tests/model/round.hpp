@@ -19,6 +19,7 @@ enum class Act {
   kBarrier,
   kExchange,  // everyone writes to everyone's output, as all_reduce does
   kAlone,     // the same, by the last one to come
+  kShared,    // the same: the last one to come leaves it to all
   kOneWay,    // member 0's input to all outputs, as broadcast does: only member 0 waits at the end
   kTickets,   // blocks that go to whoever comes first
   kTravel,    // bytes that travel with the slots, as a small all_reduce's do: nobody waits at the end
@@ -195,7 +196,8 @@ class Round {
     own.in = 10 * me + static_cast<int>(seats_[me].outcomes.size()) + 1;
     std::memset(own.out, 0, sizeof own.out);
     group_->outgoing(me).extra = &own;
-    DIST_TRY(step.act == Act::kAlone ? alone(me) : together(me, step.act));
+    const bool by_last = step.act == Act::kAlone || step.act == Act::kShared;
+    DIST_TRY(by_last ? alone(me, step.act == Act::kShared) : together(me, step.act));
     free_buffers(me);
     return step.act == Act::kHasty ? kOk : check(me, step.act);
   }
@@ -219,11 +221,18 @@ class Round {
     return kOk;
   }
 
-  Status alone(int me) {
-    return group_->arrive_and_work_alone(me, 0, [&]() -> const ErrorRecord* {
-      for (int from = 0; from < size_; ++from) give(me, from, true);
+  Status alone(int me, bool leaves_it) {
+    bool shares = false;
+    const auto work = [&](bool* out_shares) -> const ErrorRecord* {
+      *out_shares = leaves_it;
+      for (int from = 0; from < size_ && !leaves_it; ++from) give(me, from, true);
       return nullptr;
-    });
+    };
+    DIST_TRY(group_->arrive_and_work_alone(me, 0, work, &shares));
+    if (shares != leaves_it) Explorer::current().fault("the last one's word has not come");
+    if (!shares) return kOk;
+    if (group_->enter(me)) give(me, me, true);
+    return group_->finish(me);
   }
 
   Status together(int me, Act act) {
@@ -360,14 +369,20 @@ class Round {
     std::vector<std::string> names = {"time",
                                       "poison",
                                       "run",
-                                      "arrived",
-                                      "asleep",
+                                      "come",
+                                      "out",
+                                      "digest 0",
+                                      "digest 1",
                                       "released",
                                       "released.sleepers",
+                                      "all out",
+                                      "all out.sleepers",
+                                      "asleep",
                                       "progress",
                                       "progress.sleepers",
                                       "holders",
-                                      "watched"};
+                                      "watched",
+                                      "reason"};
     for (int me = 0; me < size_; ++me) {
       const std::string who = "member " + std::to_string(me) + "'s ";
       for (const char* text :

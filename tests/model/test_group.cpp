@@ -21,6 +21,7 @@ namespace {
 const Step kB{Act::kBarrier};
 const Step kX{Act::kExchange};
 const Step kA{Act::kAlone};
+const Step kS{Act::kShared};
 const Step kO{Act::kOneWay};
 const Step kT{Act::kTickets};
 const Step kR{Act::kRefuse};
@@ -92,6 +93,7 @@ Plan blaming(Plan plan, dist_status report, int culprit) {
 void two_members_meet(void**) {
   explore("two barriers", of({{kB, kB}, {kB, kB}}), kAll);
   explore("three barriers", of({{kB, kB, kB}, {kB, kB, kB}}), kAll);
+  explore("exchange, barrier, exchange", of({{kX, kB, kX}, {kX, kB, kX}}), {kUnbounded, 1, false});
   explore("two exchanges", of({{kX, kX}, {kX, kX}}), kAll);
   explore("barrier, exchange, barrier", of({{kB, kX, kB}, {kB, kX, kB}}), kAll);
   explore("one way, then exchange", of({{kO, kX}, {kO, kX}}), kAll);
@@ -112,6 +114,11 @@ void the_last_one_works_for_all(void**) {
     plan.oversubscribed = true;
     plan.asymmetric = asymmetric;
     expect_sound("alone, twice", plan, options);
+    plan.programs = {{kA, kS, kA}, {kA, kS, kA}};
+    options.preemptions = thorough() || !asymmetric ? kUnbounded : 1;
+    options.exact = thorough();
+    expect_sound("alone, shared, alone", plan, options);
+    options = {};
   }
 }
 

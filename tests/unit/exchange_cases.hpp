@@ -162,7 +162,7 @@ class Members {
     std::vector<const Offer*> offers;
     for (const Side& side : sides_) offers.push_back(&side.offer);
     const Exchange exchange(sides_[0].call, size(), offers.data(), 1 << 20);
-    exchange.run({0, exchange.units()});
+    exchange.run_all();
     return take();
   }
 

@@ -92,7 +92,7 @@ void lists_of_scalars_are_permuted(void**) {
     Naming naming() const noexcept override { return {}; }
   };
   for (int p = 0; p < 2; ++p) assert_false(exchange.refuses(Both(), p, nullptr));
-  exchange.run({0, exchange.units()});
+  exchange.run_all();
   assert_true(out[0][0] == 3 && out[0][1] == 4 && out[1][0] == 1 && out[1][1] == 2);
 }
 

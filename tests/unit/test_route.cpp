@@ -24,30 +24,30 @@ struct Row {
 void ways(void**) {
   constexpr bool kFree = false;
   constexpr bool kCrowd = true;
-  // members, oversubscribed, nothing, can_travel, sized_alike, bytes
+  // members, oversubscribed, nothing, can_travel, bytes
   constexpr Row kRows[] = {
-      {{2, kFree, true, true, true, 0}, Route::kNothing},
-      {{1, kFree, true, false, true, 1 << 20}, Route::kNothing},
-      {{2, kCrowd, true, true, true, 4}, Route::kNothing},
+      {{2, kFree, true, true, 0}, Route::kNothing},
+      {{1, kFree, true, false, 1 << 20}, Route::kNothing},
+      {{2, kCrowd, true, true, 4}, Route::kNothing},
       // What a slot holds always travels; beside it 1.5 KiB are shared among the peers.
-      {{1, kFree, false, true, true, 1536}, Route::kTravels},
-      {{2, kFree, false, true, true, 1}, Route::kTravels},
-      {{2, kFree, false, true, true, 1536}, Route::kTravels},
-      {{2, kFree, false, true, true, 1537}, Route::kParts},
-      {{4, kFree, false, true, true, 512}, Route::kTravels},
-      {{4, kFree, false, true, true, 513}, Route::kParts},
-      {{256, kFree, false, true, true, 96}, Route::kTravels},
-      {{256, kFree, false, true, true, 97}, Route::kParts},
+      {{1, kFree, false, true, 1536}, Route::kTravels},
+      {{2, kFree, false, true, 1}, Route::kTravels},
+      {{2, kFree, false, true, 1536}, Route::kTravels},
+      {{2, kFree, false, true, 1537}, Route::kParts},
+      {{4, kFree, false, true, 512}, Route::kTravels},
+      {{4, kFree, false, true, 513}, Route::kParts},
+      {{256, kFree, false, true, 96}, Route::kTravels},
+      {{256, kFree, false, true, 97}, Route::kParts},
       // Lists, other collectives, gaps.
-      {{2, kFree, false, false, true, 4}, Route::kParts},
-      {{2, kFree, false, false, false, 1 << 20}, Route::kParts},
-      {{2, kFree, false, false, true, (1 << 20) + 1}, Route::kBlocks},
-      {{2, kFree, false, true, true, SIZE_MAX}, Route::kBlocks},
+      {{2, kFree, false, false, 4}, Route::kParts},
+      {{2, kFree, false, false, 1 << 20}, Route::kParts},
+      {{2, kFree, false, false, (1 << 20) + 1}, Route::kBlocks},
+      {{2, kFree, false, true, SIZE_MAX}, Route::kBlocks},
       // More members than CPUs.
-      {{8, kCrowd, false, true, true, 4}, Route::kAlone},
-      {{8, kCrowd, false, false, true, 64 * kKi}, Route::kAlone},
-      {{8, kCrowd, false, false, true, 64 * kKi + 1}, Route::kBlocks},
-      {{8, kCrowd, false, false, false, 4}, Route::kBlocks},
+      {{8, kCrowd, false, true, 4}, Route::kAlone},
+      {{8, kCrowd, false, false, 64 * kKi}, Route::kAlone},
+      {{8, kCrowd, false, false, 64 * kKi + 1}, Route::kBlocks},
+      {{256, kCrowd, false, false, 64 * kKi}, Route::kAlone},
   };
   for (const Row& row : kRows)
     assert_int_equal(static_cast<int>(route_of(row.question)), static_cast<int>(row.route));
@@ -55,13 +55,13 @@ void ways(void**) {
 
 // explain walks through the sizes by it.
 void sizes_of_one_way(void**) {
-  RouteQuestion q{4, false, false, true, true, 1};
+  RouteQuestion q{4, false, false, true, 1};
   assert_int_equal(most_bytes_like(q), 512);
   q.bytes = 513;
   assert_int_equal(most_bytes_like(q), std::size_t{1} << 20);
   q.bytes = (std::size_t{1} << 20) + 1;
   assert_true(most_bytes_like(q) > PTRDIFF_MAX);
-  q = {4, true, false, true, true, 1};
+  q = {4, true, false, true, 1};
   assert_int_equal(most_bytes_like(q), 64 * kKi);
 }
 

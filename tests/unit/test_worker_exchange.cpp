@@ -74,7 +74,7 @@ class Program {
       if (exchange.refuses(All(), p, &why)) std::printf("# %s: %s\n", text().c_str(), why.message);
       assert_false(exchange.refuses(All(), p, nullptr));
     }
-    exchange.run({0, exchange.units()});
+    exchange.run_all();
     auto after = buffers();
     restore(before);
     return after;

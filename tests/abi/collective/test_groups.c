@@ -96,6 +96,7 @@ static void every_collective_in_every_group(void **state) {
 typedef struct scene {
   dist_group *a, *b, *c;
   int which;
+  int yields;
   dist_status statuses[R];
   report reports[R];
   int32_t groups[R];
@@ -211,6 +212,59 @@ static void reports_name_group_and_replicas(void **state) {
   assert_ok(dist_group_destroy(s.a));
   assert_ok(dist_group_destroy(other));
   assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* ---- A group that a run comes to late ---- */
+
+/* Replica 4 ends its part of the run, or all of it, before replicas 2 and 5 first come to their group. */
+static dist_status come_late(dist_replica *replica, void *user_data) {
+  scene *s = user_data;
+  const int32_t me = dist_replica_id(replica);
+  if (me == 4) {
+    const dist_status status = s->which == CANCELS ? dist_strategy_cancel(dist_replica_strategy(replica))
+                               : s->which == FAILS ? dist_fail(DIST_DATA_LOSS, "no more data")
+                                                   : DIST_OK;
+    atomic_store(&s->failed, 1);
+    return status;
+  }
+  if (me != 2 && me != 5) return DIST_OK;
+  while (!atomic_load(&s->failed)) sched_yield();
+  for (int i = 0; i < s->yields; i++) sched_yield();
+  return keep(s, replica, meet(replica, s->a, "late", -1));
+}
+
+static void a_run_that_comes_late_to_a_group(void **state) {
+  (void)state;
+  static const struct {
+    int which;
+    dist_status status, run;
+    const char *words;
+  } expected[] = {{EARLY, DIST_ABORTED, DIST_ABORTED, "replica 4 returned early"},
+                  {FAILS, DIST_ABORTED, DIST_DATA_LOSS, "replica 4 failed with DATA_LOSS: no more data"},
+                  {CANCELS, DIST_CANCELLED, DIST_CANCELLED, "dist_strategy_cancel"}};
+  for (int32_t threads = 0; threads < 3; threads++) {
+    dist_strategy *strategy = strategy_of(R, threads);
+    dist_group *unused = GROUP(strategy, 0, 1, 2, 3, 4, 5);
+    static scene s;
+    s.a = GROUP(strategy, 2, 4, 5);
+    for (int repeat = 0; repeat < 30; repeat++) {
+      const size_t k = (size_t)repeat % COUNT_OF(expected);
+      memset(s.statuses, 0, sizeof s.statuses);
+      atomic_store(&s.failed, 0);
+      s.which = expected[k].which, s.yields = repeat / 3 * 4;
+      report error;
+      assert_int_equal(run_on(threads, strategy, come_late, &s, &error), expected[k].run);
+      for (int32_t r = 2; r <= 5; r += 3) {
+        if (s.statuses[r] != expected[k].status)
+          fail_msg("case %d, replica %d: %s", s.which, (int)r, dist_status_name(s.statuses[r]));
+        assert_has(s.reports[r].message, expected[k].words);
+      }
+      assert_healthy(threads, strategy);
+    }
+    assert_ok(dist_group_destroy(s.a));
+    assert_ok(dist_group_destroy(unused));
+    assert_ok(dist_strategy_destroy(strategy));
+  }
 }
 
 /* ---- Members that wait for each other ---- */
@@ -436,6 +490,7 @@ int main(void) {
       cmocka_unit_test(sizes_and_ranks),
       cmocka_unit_test(every_collective_in_every_group),
       cmocka_unit_test(reports_name_group_and_replicas),
+      cmocka_unit_test(a_run_that_comes_late_to_a_group),
       cmocka_unit_test(replicas_that_wait_for_each_other),
       cmocka_unit_test(a_wait_for_any_of_several_is_an_edge),
       cmocka_unit_test(group_misuse),

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an exchange makes the prefixes of a scan.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/collective/exchange_job.hpp"
+#include "core/kernel/identity.hpp"
+#include "core/kernel/partial.hpp"
+
+namespace dist {
+
+// How many outputs are not written: the host's operator has no identity with which an exclusive scan could
+// begin.
+std::size_t Exchange::unwritten(const Job& job) const noexcept {
+  const bool exclusive = call_.traits().prefixes && call_.kind == DIST_SCAN_EXCLUSIVE;
+  return exclusive && call_.op == DIST_REDUCE_USER && job.destinations.begin == 0 ? 1 : 0;
+}
+
+// Whether each prefix is made of the one before it. Few are made sooner one by one; and a tree of one input
+// more is another tree.
+bool Exchange::scans_on() const noexcept {
+  constexpr int kFew = 3;
+  if (size_ <= kFew || call_.numerics == DIST_NUMERICS_TREE) return false;
+  // An accumulator of the host's operator takes much of the stack: there is one, and no place for the
+  // input that its output overwrites.
+  return call_.op != DIST_REDUCE_USER || call_.kind == DIST_SCAN_INCLUSIVE || !call_.in_place;
+}
+
+void Exchange::run_scan(const Job& job, std::size_t count) const noexcept {
+  if (scans_on()) return call_.op == DIST_REDUCE_USER ? scan_on_by_user(job, count) : scan_on(job, count);
+  const std::size_t own = call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0;
+  const auto before = static_cast<std::size_t>(job.destinations.begin) + own;
+  // From the last member to the first, so that in place no input is overwritten before it has been read.
+  for (std::size_t d = job.num_dst; d-- > 0;) {
+    if (before + d != 0) {
+      fold({job.in_dtype, job.src, before + d, nullptr, job.dst + d, 1, count});
+    } else if (unwritten(job) == 0) {
+      fill_identity(job.in_dtype, call_.op, job.dst[d], count);
+    }
+  }
+}
+
+// In pieces that stay in the cache. In place an input is folded before its output is written: into a copy,
+// where the output is without it.
+void Exchange::scan_on(const Job& job, std::size_t count) const noexcept {
+  constexpr std::size_t kBytes = 2048;
+  alignas(64) std::byte room[2][kBytes];
+  std::byte* acc = room[0];
+  std::byte* next = call_.kind == DIST_SCAN_INCLUSIVE ? acc : room[1];
+  const std::size_t acc_bytes = dtype_size(accumulator_dtype(job.in_dtype, false));
+  const auto first = static_cast<std::size_t>(job.destinations.begin);
+  for (std::size_t at = 0; at < count;) {
+    const std::size_t n = std::min(count - at, kBytes / acc_bytes);
+    const std::byte* src = nullptr;
+    const auto fold_in = [&](std::size_t s, std::byte* to) {
+      src = job.src[s] + at * dtype_size(job.in_dtype);
+      if (to != acc && s != 0) std::memcpy(to, acc, n * acc_bytes);
+      fold_partial(job.in_dtype, call_.op, {&src, nullptr, 1, n, to, s != 0});
+    };
+    for (std::size_t s = 0; s < first; ++s) fold_in(s, acc);
+    for (std::size_t d = 0; d < job.num_dst; ++d) {
+      std::byte* const dst = job.dst[d] + at * dtype_size(job.out_dtype);
+      fold_in(first + d, next);
+      if (next != acc && first + d == 0) {
+        fill_identity(job.in_dtype, call_.op, dst, n);
+      } else {
+        finish_partial(job.in_dtype, call_.op, {acc, &dst, 1, n, 1, false, false});
+      }
+      std::swap(acc, next);
+    }
+    at += n;
+  }
+}
+
+void Exchange::scan_on_by_user(const Job& job, std::size_t count) const noexcept {
+  alignas(64) std::byte acc[kMostElementBytes];
+  const std::size_t size = call_.element_bytes != 0 ? call_.element_bytes : dtype_size(job.in_dtype);
+  const std::size_t all = count * dtype_size(job.in_dtype) / size;
+  const auto first = static_cast<std::size_t>(job.destinations.begin);
+  for (std::size_t at = 0; at < all;) {
+    const std::size_t n = std::min(all - at, sizeof acc / size);
+    const auto fold_in = [&](std::size_t s) {
+      const std::byte* const src = job.src[s] + at * size;
+      if (s == 0) return static_cast<void>(std::memcpy(acc, src, n * size));
+      call_.user_op(acc, src, n, job.in_dtype, call_.user_data);
+    };
+    for (std::size_t s = 0; s < first; ++s) fold_in(s);
+    for (std::size_t d = 0; d < job.num_dst; ++d) {
+      if (call_.kind == DIST_SCAN_INCLUSIVE) fold_in(first + d);
+      if (d >= unwritten(job)) std::memcpy(job.dst[d] + at * size, acc, n * size);
+      if (call_.kind != DIST_SCAN_INCLUSIVE) fold_in(first + d);
+    }
+    at += n;
+  }
+}
+
+}  // namespace dist

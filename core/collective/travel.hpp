@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Travel: small tensors that go beside the slots, so that members meet once. Each member takes what it gets
+// from copies of what its peers bring, and nobody waits until all are done with its buffers.
+//
+// Parts may have sizes that peers do not know before they meet. So each member says for itself whether its
+// tensors travel, and offers them as well: if those of some member stay, or what all bring does not fit
+// together, all go the way of large tensors. All see the same slots, and come to the same answer.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/collective/collectives.hpp"
+
+namespace dist {
+
+class Travel {
+ public:
+  // For a call that has been checked, of a member in a group with a CPU for each.
+  Travel(const Member& member, const Call& call) noexcept;
+
+  // Puts the member's tensors beside its slot, which has its offer, if they can travel; says so there.
+  void put() const noexcept;
+  // Called before a look for a peer, as Group::fetch_bytes().
+  void fetch(int peer) const noexcept {
+    if (bytes_ >= 0 && (call_.n > 1 || call_.gives(peer))) group_.fetch_bytes(me_, peer, beside(fetched_));
+  }
+  // When all have come: whether they take what they get by take().
+  bool all_travel() const noexcept;
+  // A member with a buffer that overlaps this one's output, though it must not; -1: none.
+  int overlapping(std::size_t* out_tensor) const noexcept;
+  // Writes what this member gets.
+  void take() const noexcept;
+
+ private:
+  static constexpr int kFew = 8;
+  // Sizes that do not fit into the slot's own place, which has the offer.
+  static constexpr std::size_t beside(std::size_t bytes) noexcept {
+    return std::max(bytes, Slot::kInlineBytes + 1);
+  }
+  bool can_travel() const noexcept;
+  std::size_t size_of(std::size_t t) const noexcept;
+  static constexpr std::size_t place_of(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
+  const Slot& slot(int rank) const noexcept { return group_.slot(me_, rank); }
+  const std::byte* brought_by(int rank) const noexcept { return group_.bytes(me_, rank, beside(0)); }
+  struct Buffers {
+    const void* in;
+    void* out;
+  };
+  Buffers buffers_of(int rank, std::size_t t) const noexcept;
+  int harmed_by(int rank, std::size_t t) const noexcept;
+  bool shared(std::size_t t) const noexcept;
+  bool parts_fit() const noexcept;
+  bool own_place(int rank, std::size_t before) const noexcept;
+  void fold(std::size_t t, std::size_t count, std::size_t from, std::size_t bytes) const noexcept;
+  void take_tensors() const noexcept;
+  void take_parts() const noexcept;
+
+  Group& group_;
+  const Call& call_;
+  const int me_;
+  const int size_;
+  std::ptrdiff_t bytes_;  // that this member brings; Slot::kStays
+  std::size_t fetched_;   // about how many peers bring
+};
+
+}  // namespace dist

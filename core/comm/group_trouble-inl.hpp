@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a group's rounds end in trouble: who finds it, the one report, and how members leave.
+#pragma once
+
+#include "core/comm/group.hpp"
+
+namespace dist {
+
+// For a child that was forked inside a host's function which a round calls: it has no peers to wait for.
+inline Status no_peers() noexcept {
+  return failed_precondition(
+      "this is a forked child of the strategy's process, and threads do not survive a fork");
+}
+
+// A member came for something else. The report names the culprit, so this waits a little for the slots that
+// decide who it is.
+template <class Sync>
+Status BasicGroup<Sync>::disagree(int me) noexcept {
+  const uint32_t round = members_[me].round;
+  const Signature* signatures[DIST_MAX_REPLICAS];
+  const ErrorRecord* failures[DIST_MAX_REPLICAS];
+  const int64_t start = Sync::now_ns();
+  for (;;) {
+    // acquire suffices: this look only ends the loop, and give_up() looks again.
+    if (poison_.load(std::memory_order_acquire) != kHealthy) return give_up(me);
+    gather(round, signatures, failures);
+    Evidence evidence;
+    evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
+    evidence.failures = {failures, static_cast<std::size_t>(size_)};
+    if (decidable(evidence) || Sync::now_ns() - start >= kVerdictGraceNs) break;
+    Sync::park(poison_, kHealthy, 200'000);
+  }
+  return poison(me, Trouble::kDisagreement, 0);
+}
+
+// The signatures of the members that have arrived at `round`, and the failures of those that left with one.
+// They do not change until this member goes on.
+template <class Sync>
+void BasicGroup<Sync>::gather(uint32_t round, const Signature** signatures,
+                              const ErrorRecord** failures) const noexcept {
+  for (int i = 0; i < size_; ++i) {
+    const MemberState& member = members_[i];
+    const Slot& slot = member.slots[round & 1];
+    // acquire: pairs with the release in publish(); the signature and the failure were written before that.
+    const bool here = slot.round.value.load(std::memory_order_acquire) == round;
+    if (here) Sync::reading(member.signatures[round & 1]);
+    signatures[i] = here ? &member.signatures[round & 1] : nullptr;
+    const bool failed =
+        here && signatures[i]->collective == Collective::kReturn && signatures[i]->returned != DIST_OK;
+    if (failed) Sync::reading(member.failure);
+    failures[i] = failed ? &member.failure : nullptr;
+  }
+}
+
+template <class Sync>
+void BasicGroup<Sync>::write_report(uint32_t round, Trouble trouble, int64_t waited_ns) noexcept {
+  const Signature* signatures[DIST_MAX_REPLICAS];
+  const ErrorRecord* failures[DIST_MAX_REPLICAS];
+  gather(round, signatures, failures);
+  Evidence evidence;
+  evidence.trouble = trouble;
+  evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
+  evidence.failures = {failures, static_cast<std::size_t>(size_)};
+  evidence.seats = seats_;
+  evidence.group = number_;
+  evidence.naming = naming_;
+  evidence.sequence = round - first_;
+  evidence.waited_ns = waited_ns;
+  evidence.given_ns = deadline_.given_ns;
+  evidence.reason = cancel_reason();
+  post(verdict(evidence));
+}
+
+template <class Sync>
+void BasicGroup<Sync>::post(const ErrorRecord& report) noexcept {
+  report_ = report;
+  Sync::writing(report_);
+  // seq_cst: the races "touch" and "wake". As a release store it publishes the report.
+  poison_.store(kReported, std::memory_order_seq_cst);
+  wake_all();
+}
+
+template <class Sync>
+bool BasicGroup<Sync>::claim() noexcept {
+  // seq_cst, here and below: whoever takes the report upon itself ends the rounds in the same step. That step
+  // is in one total order with the looks of members that enter and of members that go to sleep.
+  uint32_t healthy = kHealthy;
+  return poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst);
+}
+
+template <class Sync>
+void BasicGroup<Sync>::condemn(const ErrorRecord& why) noexcept {
+  if (claim()) post(why);
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noexcept {
+  if (claim()) write_report(members_[me].round, trouble, waited_ns);
+  return give_up(me);
+}
+
+// Waits until there is a report. If cancel() ended the rounds, the first member to come writes the report, by
+// explain(). False: this is a forked child, in which nobody would write it.
+template <class Sync>
+template <class Explain>
+bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
+  for (;;) {
+    // seq_cst: this comes before give_up()'s looks at `entered` (the race "touch"). As an acquire load it
+    // makes the report visible.
+    uint32_t seen = poison_.load(std::memory_order_seq_cst);
+    if (seen == kReported) return true;
+    // While cancel() copies its reason, poison_ is kReporting, so that nobody writes the report before that.
+    if (seen == kCancelled && poison_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
+      explain();
+    } else {
+      if (memory_.forked()) return false;
+      Sync::yield();
+    }
+  }
+}
+
+// Leaves a round of a poisoned group: waits for the report (or writes it), says that this member no longer
+// touches peers' buffers, and waits until no peer touches this member's.
+template <class Sync>
+Status BasicGroup<Sync>::give_up(int me) noexcept {
+  const uint32_t round = members_[me].round;
+  if (!await_report([&] { write_report(round, Trouble::kCancelled, 0); })) return no_peers();
+  members_[me].done.publish(round, policy_);
+  if (policy_.asymmetric) Sync::rare_barrier();
+  for (int peer = 0; peer < size_; ++peer) {
+    const MemberState& other = members_[peer];
+    while (other.entered.load(std::memory_order_seq_cst) == round && !other.is_done(round)) {
+      if (memory_.forked()) return no_peers();
+      Sync::yield();
+    }
+  }
+  Sync::reading(report_);
+  return fail(report_);
+}
+
+// For a member that comes to its next round when the group is already poisoned: it has published nothing.
+template <class Sync>
+Status BasicGroup<Sync>::turned_away() noexcept {
+  const bool there = await_report([&] {
+    Evidence nothing;
+    nothing.trouble = Trouble::kCancelled;
+    nothing.reason = cancel_reason();
+    post(verdict(nothing));
+  });
+  if (!there) return no_peers();
+  Sync::reading(report_);
+  return fail(report_);
+}
+
+// Wakes all that wait for an arrival. A thread that has counted itself as a sleeper, but does not sleep yet,
+// would miss a single wake-up. So this is repeated until no sleeper is left.
+template <class Sync>
+void BasicGroup<Sync>::wake_all() noexcept {
+  const auto drain = [](Word& word) {
+    // seq_cst: the race "wake"; this look comes after the change of poison_. A thread that counts itself as a
+    // sleeper later sees that change.
+    while (word.sleepers.load(std::memory_order_seq_cst) != 0) {
+      Sync::unpark_all(word.value);
+      Sync::yield();
+    }
+  };
+  if (policy_.asymmetric) Sync::rare_barrier();
+  for (int i = 0; i < size_; ++i) {
+    drain(members_[i].slots[0].round);
+    drain(members_[i].slots[1].round);
+  }
+  drain(crowd_.released());
+  drain(crowd_.all_out());
+  drain(progress_);
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::check_run() noexcept {
+  if (!poisoned() && past_deadline()) {
+    Evidence nothing;
+    nothing.trouble = Trouble::kRunDeadline;
+    nothing.given_ns = deadline_.given_ns;
+    condemn(verdict(nothing));
+  }
+  return poisoned() ? turned_away() : kOk;
+}
+
+template <class Sync>
+void BasicGroup<Sync>::cancel() noexcept {
+  uint32_t healthy = kHealthy;
+  if (poison_.compare_exchange_strong(healthy, kCancelled, std::memory_order_seq_cst)) wake_all();
+}
+
+// No run may begin between its two stores to poison_.
+template <class Sync>
+void BasicGroup<Sync>::cancel(const char* reason) noexcept {
+  if (!claim()) return;
+  copy_text(reason_, reason);
+  has_reason_.store(true, std::memory_order_release);
+  poison_.store(kCancelled, std::memory_order_seq_cst);
+  wake_all();
+}
+
+}  // namespace dist
