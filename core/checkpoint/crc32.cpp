@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/crc32.hpp"
 
+#ifdef DIST_HAVE_ISAL
+#include <isa-l/crc.h>
+#endif
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -8,7 +12,7 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kSlices = 16;  // bytes a step: about one byte a cycle, which no disk outruns
+constexpr std::size_t kSlices = 16;  // bytes a step: about one byte a cycle
 
 // kTables[k][b]: what byte b, with k bytes of 0 after it, leaves.
 using Tables = std::array<std::array<uint32_t, 256>, kSlices>;
@@ -36,7 +40,7 @@ static_assert(std::endian::native == std::endian::little, "words are taken apart
 
 }  // namespace
 
-uint32_t crc32(uint32_t crc, const void* data, std::size_t bytes) noexcept {
+uint32_t crc32_by_tables(uint32_t crc, const void* data, std::size_t bytes) noexcept {
   const auto* at = static_cast<const unsigned char*>(data);
   crc = ~crc;
   for (; bytes >= kSlices; bytes -= kSlices, at += kSlices) {
@@ -50,5 +54,15 @@ uint32_t crc32(uint32_t crc, const void* data, std::size_t bytes) noexcept {
   for (; bytes > 0; --bytes, ++at) crc = crc >> 8 ^ kTables[0][(crc ^ *at) & 0xFF];
   return ~crc;
 }
+
+#ifdef DIST_HAVE_ISAL
+uint32_t crc32(uint32_t crc, const void* data, std::size_t bytes) noexcept {
+  return crc32_gzip_refl(crc, static_cast<const unsigned char*>(data), bytes);
+}
+#else
+uint32_t crc32(uint32_t crc, const void* data, std::size_t bytes) noexcept {
+  return crc32_by_tables(crc, data, bytes);
+}
+#endif
 
 }  // namespace dist

@@ -10,4 +10,7 @@ namespace dist {
 // `crc` is that of the bytes before; 0 at the beginning.
 uint32_t crc32(uint32_t crc, const void* data, std::size_t bytes) noexcept;
 
+// The same without ISA-L, which libdist may be built without.
+uint32_t crc32_by_tables(uint32_t crc, const void* data, std::size_t bytes) noexcept;
+
 }  // namespace dist

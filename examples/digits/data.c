@@ -88,5 +88,6 @@ dist_status data_to_dataset(dist_strategy *strategy, const data_part *part, int6
   how.shuffle = order.shuffle;
   how.seed = order.seed;
   how.as_one_process = 1;
+  how.prefetch = order.one_core ? -1 : 0;
   return dist_dataset_create_from_tensors(strategy, tensors, 3, &how, out_dataset);
 }

@@ -36,6 +36,7 @@ void data_free(data_part *part);
 typedef struct {
   int32_t micro_batches; /* 1: the dataset's elements are micro-batches; 0: they are rows */
   int32_t shuffle;
+  int32_t one_core; /* 1: who asks for a batch makes it; 0: it may have been made ahead */
   uint64_t seed;
 } data_order;
 

@@ -71,9 +71,9 @@ static int compare_with_std_barrier(session *s, contrast_result *out) {
 
 // The table of a list of runs, as far as it came.
 static int finish_list(const session *s, const scaling *runs) {
+  const int32_t wanted = s->chosen.num_runs + 1; /* and that of one core */
   if (runs->num_runs > 0) scaling_print(runs);
-  if (runs->num_runs < s->chosen.num_runs)
-    printf("%d of %d runs finished\n", (int)runs->num_runs, (int)s->chosen.num_runs);
+  if (runs->num_runs < wanted) printf("%d of %d runs finished\n", (int)runs->num_runs, (int)wanted);
   if (runs->num_runs < 2) return 0;
   if (scaling_equal(runs)) {
     printf("all %d runs gave the same parameters: %s\n", (int)runs->num_runs, runs->runs[0].digest);
@@ -109,6 +109,14 @@ static int finish(session *s, int argc, char **argv, const scaling *runs) {
   return status ? status : session_is_stopping(s) ? EXIT_INTERRUPTED : EXIT_SUCCESS;
 }
 
+// Seconds by kind, in the mean over replicas.
+static void take_apart(const trainer *t, double parts[TRAINER_KINDS]) {
+  for (int kind = 0; kind < TRAINER_KINDS; kind++) {
+    for (int32_t r = 0; r < t->num_replicas; r++) parts[kind] += (double)t->replicas[r].total_ns[kind];
+    parts[kind] *= 1e-9 / t->num_replicas;
+  }
+}
+
 // One training; it counts as a run if it was not interrupted.
 static int train_once(session *s, int32_t replicas, scaling *runs) {
   int status = 0;
@@ -120,7 +128,9 @@ static int train_once(session *s, int32_t replicas, scaling *runs) {
   }
   if (status || s->num_epochs < s->chosen.epochs) return status;
   scaling_run *run = &runs->runs[runs->num_runs++];
-  *run = (scaling_run){.replicas = s->t.num_replicas, .test_accuracy = s->test_accuracy};
+  *run = (scaling_run){
+      .replicas = s->t.num_replicas, .one_core = s->one_core, .test_accuracy = s->test_accuracy};
+  take_apart(&s->t, run->parts);
   for (int32_t i = 0; i < s->num_epochs; i++) run->seconds += s->epochs[i].seconds;
   return model_digest(&s->t.parameters, s->first_replica, s->replicas, run->digest)
              ? session_say("parameters")
@@ -135,8 +145,14 @@ int main(int argc, char **argv) {
   // Until processes have met, Ctrl-C ends them as ever.
   if (!status && !s.place.is_there) interrupt_catch(0);
   if (!status) status = session_load(&s);
-  for (int32_t i = 0; i < s.chosen.num_runs && !status && (i == 0 || !session_is_stopping(&s)); i++) {
-    if (i > 0) session_end_run(&s);
+  s.one_core = s.chosen.num_runs > 1; /* before the others, which are compared with it */
+  if (!status && s.one_core) {
+    status = train_once(&s, 1, &runs);
+    s.one_core = 0;
+  }
+  for (int32_t i = 0; i < s.chosen.num_runs && !status && (s.num_epochs == 0 || !session_is_stopping(&s));
+       i++) {
+    if (s.strategy) session_end_run(&s);
     status = train_once(&s, s.chosen.replicas[i], &runs);
   }
   if (!status) status = finish(&s, argc, argv, &runs);

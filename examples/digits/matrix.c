@@ -1,68 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops that a compiler can turn into SIMD without changing the order of any sum: the innermost loop runs
-// over columns, each with a sum of its own.
+// Tiles of sums that stay in registers, in vectors as wide as the CPU has; each lane is a sum of its own.
 #include "matrix.h"
 
 #include <string.h>
 
 typedef struct {
-  int64_t inner, columns;
+  int64_t rows, inner, columns;
   matrix_view a;
   const float *b;
   const float *start;
   float *out;
+  int transposed; /* out is [kept, rows], and columns from `kept` on are padding; else [rows, columns] */
+  int64_t kept;
 } product;
 
-// Four terms at a time, so that `out` is read and written once for four; the order stays: left to right.
-static void add_four(const float *restrict b, int64_t columns, const float scale[4], float *restrict out) {
-  const float s0 = scale[0], s1 = scale[1], s2 = scale[2], s3 = scale[3];
-  for (int64_t j = 0; j < columns; j++)
-    out[j] =
-        (((out[j] + s0 * b[j]) + s1 * b[columns + j]) + s2 * b[2 * columns + j]) + s3 * b[3 * columns + j];
-}
+#if defined(__x86_64__)
+#define TILES_LANES 16
+#define TILES_ROWS 8
+#define TILES_TARGET __attribute__((target("avx512f")))
+#define TILES_NAME(x) x##_16
+#include "matrix_tiles.h"
 
-static void add_one(const float *restrict b, int64_t columns, float scale, float *restrict out) {
-  for (int64_t j = 0; j < columns; j++) out[j] += scale * b[j];
-}
+#define TILES_LANES 8
+#define TILES_ROWS 4
+#define TILES_TARGET __attribute__((target("avx2")))
+#define TILES_NAME(x) x##_8
+#include "matrix_tiles.h"
+#endif
 
-static void multiply_rows(int64_t begin, int64_t end, void *user_data) {
+#define TILES_LANES 4
+#define TILES_ROWS 4
+#define TILES_TARGET
+#define TILES_NAME(x) x##_4
+#include "matrix_tiles.h"
+
+#define TILES_LANES 1
+#define TILES_ROWS 4
+#define TILES_TARGET
+#define TILES_NAME(x) x##_1
+#include "matrix_tiles.h"
+
+enum { BLOCK_ROWS = 8 };
+
+static int most_lanes = 16;
+
+void matrix_limit_lanes(int most) { most_lanes = most; }
+
+// In blocks of rows, so that a piece has whole tiles.
+static void multiply_blocks(int64_t begin, int64_t end, void *user_data) {
   const product *p = user_data;
-  for (int64_t i = begin; i < end; i++) {
-    float *out = p->out + i * p->columns;
-    const float *a = p->a.data + i * p->a.row_stride;
-    if (p->start) {
-      memcpy(out, p->start, (size_t)p->columns * sizeof *out);
-    } else {
-      memset(out, 0, (size_t)p->columns * sizeof *out);
-    }
-    int64_t k = 0;
-    for (; k + 4 <= p->inner; k += 4) {
-      const float scale[4] = {a[k * p->a.column_stride], a[(k + 1) * p->a.column_stride],
-                              a[(k + 2) * p->a.column_stride], a[(k + 3) * p->a.column_stride]};
-      add_four(p->b + k * p->columns, p->columns, scale, out);
-    }
-    for (; k < p->inner; k++) add_one(p->b + k * p->columns, p->columns, a[k * p->a.column_stride], out);
+  const int64_t first = begin * BLOCK_ROWS;
+  const int64_t last = end * BLOCK_ROWS < p->rows ? end * BLOCK_ROWS : p->rows;
+#if defined(__x86_64__)
+  if (most_lanes >= 16 && p->columns >= 16 && __builtin_cpu_supports("avx512f")) {
+    multiply_16(p, first, last);
+    return;
   }
+  if (most_lanes >= 8 && p->columns >= 8 && __builtin_cpu_supports("avx2")) {
+    multiply_8(p, first, last);
+    return;
+  }
+#endif
+  if (most_lanes >= 4 && p->columns >= 4) {
+    multiply_4(p, first, last);
+  } else {
+    multiply_1(p, first, last);
+  }
+}
+
+static dist_status multiply(dist_replica *replica, product *p) {
+  const int64_t blocks = (p->rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  if (!replica) {
+    multiply_blocks(0, blocks, p);
+    return DIST_OK;
+  }
+  // A piece below some thirty microseconds costs more to hand over, with what it reads and writes, than to do.
+  const int64_t block_operations = 2 * BLOCK_ROWS * p->inner * p->columns + 1;
+  const int64_t grain = 1 + 4194304 / block_operations;
+  return dist_parallel_for(replica, 0, blocks, grain, multiply_blocks, p);
 }
 
 dist_status matrix_multiply(dist_replica *replica, int64_t rows, int64_t inner, int64_t columns,
                             matrix_view a, const float *b, const float *start, float *out) {
-  // A piece below some ten microseconds costs more to hand over than to do.
-  const int64_t row_operations = 2 * inner * columns + 1;
-  const int64_t grain = 1 + 65536 / row_operations;
-  product p = {inner, columns, a, b, start, out};
-  return dist_parallel_for(replica, 0, rows, grain, multiply_rows, &p);
+  product p = {rows, inner, columns, a, b, start, out, 0, columns};
+  return multiply(replica, &p);
+}
+
+static int64_t whole_vectors(int64_t n) { return (n + 3) / 4 * 4; }
+
+int64_t matrix_room(int64_t rows, int64_t inner) { return inner * whole_vectors(rows); }
+
+dist_status matrix_multiply_by_transposed(dist_replica *replica, int64_t rows, int64_t inner, int64_t columns,
+                                          const float *a, const float *b, float *room, float *out) {
+  const int64_t padded = whole_vectors(rows);
+  for (int64_t k = 0; k < inner; k++) {
+    for (int64_t i = 0; i < rows; i++) room[k * padded + i] = a[i * inner + k];
+    for (int64_t i = rows; i < padded; i++) room[k * padded + i] = 0.0f;
+  }
+  product p = {columns, inner, padded, {b, inner, 1}, room, NULL, out, 1, rows};
+  return multiply(replica, &p);
 }
 
 void matrix_sum_rows(int64_t rows, int64_t columns, const float *in, float *out) {
   memset(out, 0, (size_t)columns * sizeof *out);
-  for (int64_t i = 0; i < rows; i++) add_one(in + i * columns, columns, 1.0f, out);
-}
-
-void matrix_transpose(int64_t rows, int64_t columns, const float *in, float *out) {
   for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++) out[j * rows + i] = in[i * columns + j];
+    for (int64_t j = 0; j < columns; j++) out[j] += in[i * columns + j];
 }
 
 float matrix_exp(float x) {

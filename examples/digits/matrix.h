@@ -16,7 +16,7 @@ typedef struct {
 } matrix_view;
 
 /**
- * out = start + a * b, shared by this replica's cores row by row.
+ * out = start + a * b, shared by this replica's cores row by row; replica NULL: by the calling thread alone.
  *
  *     out[i][j] = ((start[j] + a[i][0] * b[0][j]) + a[i][1] * b[1][j]) + ...      start NULL: 0
  *
@@ -25,11 +25,24 @@ typedef struct {
 dist_status matrix_multiply(dist_replica *replica, int64_t rows, int64_t inner, int64_t columns,
                             matrix_view a, const float *b, const float *start, float *out);
 
+/** From now on no vector has more floats, whatever the CPU has: 16, 8, 4 or 1. The bits stay. Before replicas run. */
+void matrix_limit_lanes(int most);
+
 /** out[j] = in[0][j] + in[1][j] + ...; 0 for no rows. */
 void matrix_sum_rows(int64_t rows, int64_t columns, const float *in, float *out);
 
-/** out[j][i] = in[i][j]. */
-void matrix_transpose(int64_t rows, int64_t columns, const float *in, float *out);
+/** How many floats matrix_multiply_by_transposed() wants. */
+int64_t matrix_room(int64_t rows, int64_t inner);
+
+/**
+ * out = a * (b transposed).
+ *
+ *     out[i][j] = (a[i][0] * b[j][0] + a[i][1] * b[j][1]) + ...
+ *
+ * a is rows x inner, b columns x inner, out rows x columns. Only a, the small one, is turned round: into `room`.
+ */
+dist_status matrix_multiply_by_transposed(dist_replica *replica, int64_t rows, int64_t inner, int64_t columns,
+                                          const float *a, const float *b, float *room, float *out);
 
 /**
  * e^x for x <= 0, by a stated polynomial (Cephes' expf), so that its bits are everyone's:

@@ -13,18 +13,16 @@ static float *new_floats(int64_t n) { return calloc((size_t)(n > 0 ? n : 1), siz
 
 int network_create(const model *m, int64_t max_rows, network *out) {
   *out = (network){.max_rows = max_rows};
-  int64_t largest = 0;
-  for (int t = 0; t < MODEL_TENSORS; t++) {
-    const int64_t count = model_count(m, t);
-    if (count > largest) largest = count;
-  }
+  int64_t room = 0;
   for (int l = 0; l < MODEL_LAYERS; l++) {
     out->outputs[l] = new_floats(max_rows * m->sizes[l + 1]);
     out->deltas[l] = new_floats(max_rows * m->sizes[l + 1]);
     if (!out->outputs[l] || !out->deltas[l]) return -1;
+    const int64_t wanted = matrix_room(max_rows, m->sizes[l + 1]);
+    if (wanted > room) room = wanted;
   }
-  out->transposed = new_floats(largest);
-  return out->transposed ? 0 : -1;
+  out->room = new_floats(room);
+  return out->room ? 0 : -1;
 }
 
 void network_free(network *n) {
@@ -32,7 +30,7 @@ void network_free(network *n) {
     free(n->outputs[l]);
     free(n->deltas[l]);
   }
-  free(n->transposed);
+  free(n->room);
   memset(n, 0, sizeof *n);
 }
 
@@ -48,6 +46,8 @@ void network_gradients_free(network_gradients *gradients) {
   memset(gradients, 0, sizeof *gradients);
 }
 
+static dist_replica *sharing(dist_replica *replica, const network *n) { return n->one_core ? NULL : replica; }
+
 static void softmax_row(float *x, int64_t classes) {
   float largest = x[0];
   for (int64_t j = 1; j < classes; j++)
@@ -62,17 +62,16 @@ dist_status network_forward(dist_replica *replica, const model *m, network *n, c
   const float *input = batch->features;
   for (int l = 0; l < MODEL_LAYERS; l++) {
     const int64_t in = m->sizes[l], out = m->sizes[l + 1];
-    float *weights, *biases;
+    float *weights, *biases, *output = n->outputs[l];
     dist_status status = model_copy(m, 2 * l, dist_replica_id(replica), &weights);
     if (!status) status = model_copy(m, 2 * l + 1, dist_replica_id(replica), &biases);
     if (!status)
-      status = matrix_multiply(replica, batch->rows, in, out, (matrix_view){input, in, 1}, weights, biases,
-                               n->outputs[l]);
+      status = matrix_multiply(sharing(replica, n), batch->rows, in, out, (matrix_view){input, in, 1},
+                               weights, biases, output);
     if (status) return status;
     if (l + 1 < MODEL_LAYERS)
-      for (int64_t i = 0; i < batch->rows * out; i++)
-        n->outputs[l][i] = n->outputs[l][i] > 0.0f ? n->outputs[l][i] : 0.0f;
-    input = n->outputs[l];
+      for (int64_t i = 0; i < batch->rows * out; i++) output[i] = output[i] > 0.0f ? output[i] : 0.0f;
+    input = output;
   }
   const int64_t classes = m->sizes[MODEL_LAYERS];
   for (int64_t i = 0; i < batch->rows; i++) softmax_row(n->outputs[MODEL_LAYERS - 1] + i * classes, classes);
@@ -112,12 +111,14 @@ static dist_status previous_delta(dist_replica *replica, const model *m, network
   float *weights;
   dist_status status = model_copy(m, 2 * l, dist_replica_id(replica), &weights);
   if (status) return status;
-  matrix_transpose(in, out, weights, n->transposed);
-  status = matrix_multiply(replica, rows, out, in, (matrix_view){n->deltas[l], out, 1}, n->transposed, NULL,
-                           n->deltas[l - 1]);
-  for (int64_t i = 0; i < rows * in && !status; i++)
-    if (!(n->outputs[l - 1][i] > 0.0f)) n->deltas[l - 1][i] = 0.0f;
-  return status;
+  status = matrix_multiply_by_transposed(sharing(replica, n), rows, out, in, n->deltas[l], weights, n->room,
+                                         n->deltas[l - 1]);
+  if (status) return status;
+  // In a form that compilers turn into SIMD: nothing is predicted, and where the output is positive is random.
+  const float *output = n->outputs[l - 1];
+  float *delta = n->deltas[l - 1];
+  for (int64_t i = 0; i < rows * in; i++) delta[i] = output[i] > 0.0f ? delta[i] : 0.0f;
+  return DIST_OK;
 }
 
 dist_status network_backward(dist_replica *replica, const model *m, network *n, const network_batch *batch,
@@ -126,8 +127,9 @@ dist_status network_backward(dist_replica *replica, const model *m, network *n, 
   for (int l = MODEL_LAYERS - 1; l >= 0; l--) {
     const int64_t in = m->sizes[l], out = m->sizes[l + 1];
     const float *input = l > 0 ? n->outputs[l - 1] : batch->features;
-    dist_status status = matrix_multiply(replica, in, batch->rows, out, (matrix_view){input, 1, in},
-                                         n->deltas[l], NULL, out_gradients->of[2 * l]);
+    dist_status status =
+        matrix_multiply(sharing(replica, n), in, batch->rows, out, (matrix_view){input, 1, in}, n->deltas[l],
+                        NULL, out_gradients->of[2 * l]);
     if (status) return status;
     matrix_sum_rows(batch->rows, out, n->deltas[l], out_gradients->of[2 * l + 1]);
     if (l > 0 && (status = previous_delta(replica, m, n, batch->rows, l))) return status;

@@ -13,9 +13,10 @@
 /** One replica's memory for batches of up to `max_rows` rows. */
 typedef struct {
   int64_t max_rows;
+  int32_t one_core;             /* 1: the replica's thread takes all loops alone; 0: its cores share them */
   float *outputs[MODEL_LAYERS]; /* of each layer; the last one's become probabilities */
   float *deltas[MODEL_LAYERS];  /* the loss by each layer's sums */
-  float *transposed;            /* one layer's weights, [out, in] */
+  float *room;                  /* for matrix_multiply_by_transposed() */
 } network;
 
 /** The loss by every variable, in the variables' shapes. */

@@ -10,8 +10,8 @@
 
 enum { BAR_WIDTH = 24, REDRAW_NS = 50000000 };
 
-progress progress_create(int32_t epochs, int32_t replicas, int64_t rows) {
-  return (progress){epochs, replicas, rows, isatty(STDOUT_FILENO), 0};
+progress progress_create(int32_t epochs, int32_t replicas, int32_t one_core, int64_t rows) {
+  return (progress){epochs, replicas, one_core, rows, isatty(STDOUT_FILENO), 0};
 }
 
 static void draw(const progress *p, const progress_state *state) {
@@ -23,9 +23,9 @@ static void draw(const progress *p, const progress_state *state) {
   memset(bar, '#', (size_t)(filled < BAR_WIDTH ? filled : BAR_WIDTH));
   bar[BAR_WIDTH] = '\0';
   char speed[PROGRESS_NUMBER_BYTES];
-  printf("\r[%s] epoch %d/%d  loss %.4f  %s examples/s  %d replica%s\x1b[K", bar, (int)state->epoch,
+  printf("\r[%s] epoch %d/%d  loss %.4f  %s examples/s  %d replica%s%s\x1b[K", bar, (int)state->epoch,
          (int)p->epochs, state->loss, progress_thousands((int64_t)state->examples_per_second, speed),
-         (int)p->replicas, p->replicas == 1 ? "" : "s");
+         (int)p->replicas, p->replicas == 1 ? "" : "s", p->one_core ? " on one core" : "");
   fflush(stdout);
 }
 
@@ -42,10 +42,10 @@ void progress_epoch(progress *p, const progress_state *state, double test_accura
     return;
   }
   char speed[PROGRESS_NUMBER_BYTES];
-  printf("epoch %d/%d: loss %.4f, test accuracy %.4f, %s examples/s, %d replica%s\n", (int)state->epoch,
+  printf("epoch %d/%d: loss %.4f, test accuracy %.4f, %s examples/s, %d replica%s%s\n", (int)state->epoch,
          (int)p->epochs, state->loss, test_accuracy,
          progress_thousands((int64_t)state->examples_per_second, speed), (int)p->replicas,
-         p->replicas == 1 ? "" : "s");
+         p->replicas == 1 ? "" : "s", p->one_core ? " on one core" : "");
   fflush(stdout);
 }
 

@@ -8,7 +8,8 @@
 typedef struct {
   int32_t epochs;
   int32_t replicas;
-  int64_t rows; /* of an epoch */
+  int32_t one_core; /* to say so */
+  int64_t rows;     /* of an epoch */
   int32_t is_terminal;
   int64_t drawn_ns;
 } progress;
@@ -21,7 +22,7 @@ typedef struct {
   double examples_per_second;
 } progress_state;
 
-progress progress_create(int32_t epochs, int32_t replicas, int64_t rows);
+progress progress_create(int32_t epochs, int32_t replicas, int32_t one_core, int64_t rows);
 
 /** After a step: redraws the line, at most some times a second. */
 void progress_step(progress *p, const progress_state *state, int64_t now_ns);

@@ -137,10 +137,13 @@ static void write_runs(FILE *f, const scaling *runs) {
   fputs("  \"runs\": [", f);
   for (int32_t i = 0; i < runs->num_runs; i++) {
     const scaling_run *run = &runs->runs[i];
-    fprintf(
-        f,
-        "%s\n    {\"num_replicas\": %d, \"seconds\": %.6f, \"test_accuracy\": %.6f, \"parameters\": \"%s\"}",
-        i ? "," : "", (int)run->replicas, run->seconds, run->test_accuracy, run->digest);
+    fprintf(f,
+            "%s\n    {\"num_replicas\": %d, \"one_core\": %s, \"seconds\": %.6f, \"compute\": %.6f, "
+            "\"all_reduce\": %.6f, "
+            "\"update\": %.6f, \"test_accuracy\": %.6f, \"parameters\": \"%s\"}",
+            i ? "," : "", (int)run->replicas, run->one_core ? "true" : "false", run->seconds,
+            run->parts[TRAINER_COMPUTE], run->parts[TRAINER_ALL_REDUCE], run->parts[TRAINER_UPDATE],
+            run->test_accuracy, run->digest);
   }
   fputs("],\n", f);
 }

@@ -194,18 +194,23 @@ def runs_section(run):
     if len(run["runs"]) < 2:
         return ""
     first = run["runs"][0]["seconds"]
+    kinds = ("compute", "all_reduce", "update")
     rows = "".join(
-        f"<tr><th scope=row>{one['num_replicas']}</th><td>{one['seconds']:,.3f}</td>"
+        f"<tr><th scope=row>{'one core' if one['one_core'] else one['num_replicas']}</th><td>{one['seconds']:,.3f}</td>"
+        + "".join(f"<td>{one[kind]:,.3f}</td>" for kind in kinds)
+        + f"<td>{one['seconds'] - sum(one[kind] for kind in kinds):,.3f}</td>"
         f"<td>{first / one['seconds']:.2f}</td><td>{one['test_accuracy']:.3f}</td>"
         f"<td><code>{one['parameters'][:16]}</code></td></tr>"
         for one in run["runs"]
     )
     equal = len({one["parameters"] for one in run["runs"]}) == 1
-    heads = ("replicas", "seconds", "speed-up", "test accuracy", "parameters (SHA-256)")
+    heads = ("replicas", "seconds", *kinds, "rest", "speed-up", "test accuracy", "parameters (SHA-256)")
     head = "".join(f"<th scope=col>{name}</th>" for name in heads)
     return (
         f"<h2>One training, {len(run['runs'])} runs</h2><p class=lead>Their parameters "
-        f"{'are equal, bit for bit' if equal else 'differ'}. The rest of this page is about the last run.</p>"
+        f"{'are equal, bit for bit' if equal else 'differ'}. The seconds are made of the four next "
+        f"columns, in the mean over the replicas; the speed-up is against one core. The rest of this page is about the last "
+        f"run.</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     )
 

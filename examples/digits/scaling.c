@@ -13,10 +13,17 @@ int scaling_equal(const scaling *s) {
 }
 
 void scaling_print(const scaling *s) {
-  printf("%8s  %8s  %8s  %8s  %s\n", "replicas", "seconds", "speed-up", "accuracy", "parameters");
+  printf("%8s  %7s = %7s + %10s + %6s + %5s  %8s  %8s  %s\n", "replicas", "seconds", "compute", "all_reduce",
+         "update", "rest", "speed-up", "accuracy", "parameters");
   for (int32_t i = 0; i < s->num_runs; i++) {
     const scaling_run *run = &s->runs[i];
-    printf("%8d  %8.3f  %8.2f  %8.3f  %.16s\n", (int)run->replicas, run->seconds,
+    char name[16] = "one core";
+    if (!run->one_core) snprintf(name, sizeof name, "%d", (int)run->replicas);
+    const double *parts = run->parts;
+    const double rest =
+        run->seconds - parts[TRAINER_COMPUTE] - parts[TRAINER_ALL_REDUCE] - parts[TRAINER_UPDATE];
+    printf("%8s  %7.3f   %7.3f   %10.3f   %6.3f   %5.3f  %8.2f  %8.3f  %.16s\n", name, run->seconds,
+           parts[TRAINER_COMPUTE], parts[TRAINER_ALL_REDUCE], parts[TRAINER_UPDATE], rest,
            s->runs[0].seconds / run->seconds, run->test_accuracy, run->digest);
   }
 }

@@ -161,13 +161,13 @@ int session_prepare(session *s, int32_t replicas) {
   s->replicas = found.num_local_replicas;
   s->first_replica = found.first_replica;
   const int32_t all = found.num_replicas;
-  const int refused = check_fault(s, all);
+  const int refused = s->one_core ? 0 : check_fault(s, all);
   if (refused) return refused;
   if (s->place.is_there && s->num_workers > 1 && compare_workers(s)) return session_say("start");
   const uint64_t seed = s->chosen.seed;
   const int32_t numerics = s->chosen.numerics;
-  const data_order train_order = {numerics == DIST_NUMERICS_REPRODUCIBLE, 1, seed};
-  const data_order test_order = {0, 0, seed};
+  const data_order train_order = {numerics == DIST_NUMERICS_REPRODUCIBLE, 1, s->one_core, seed};
+  const data_order test_order = {0, 0, s->one_core, seed};
   if (data_to_dataset(s->strategy, &s->train, s->table.features, train_order, &s->train_set) ||
       data_to_dataset(s->strategy, &s->test, s->table.features, test_order, &s->test_set))
     return session_say("dataset");
@@ -175,7 +175,8 @@ int session_prepare(session *s, int32_t replicas) {
                      numerics, &s->t))
     return session_say("model");
   s->t.fault_replica = s->chosen.fault_replica;
-  s->t.fault_step = s->chosen.fault_step;
+  s->t.fault_step = s->one_core ? 0 : s->chosen.fault_step;
+  s->t.replicas[s->first_replica].net.one_core = s->one_core;
   s->t.predictions = s->predictions = calloc((size_t)s->table.rows, sizeof *s->predictions);
   s->epochs = calloc((size_t)s->chosen.epochs, sizeof *s->epochs);
   if (s->place.is_there) s->clocks = calloc((size_t)s->num_workers, sizeof *s->clocks);
@@ -184,16 +185,16 @@ int session_prepare(session *s, int32_t replicas) {
     return EXIT_FAILURE;
   }
   if (s->place.is_there) interrupt_catch(1); /* all have met */
-  s->shown = progress_create(s->chosen.epochs, all, s->train.rows);
+  s->shown = progress_create(s->chosen.epochs, all, s->one_core, s->train.rows);
   if (s->worker > 0) return 0;
   char parameters[PROGRESS_NUMBER_BYTES];
   printf(
       "%lld rows: %lld to train on, %lld held out; %lld features, %lld classes, %s parameters, %d "
-      "replica%s%s\n",
+      "replica%s%s%s\n",
       (long long)s->table.rows, (long long)s->train.rows, (long long)s->test.rows,
       (long long)s->table.features, (long long)s->table.classes,
       progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)all, all == 1 ? "" : "s",
-      numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "");
+      s->one_core ? " on one core" : "", numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "");
   if (s->num_workers > 1)
     printf("%d workers of %d replicas each, %s\n", (int)s->num_workers, (int)s->replicas,
            s->place.is_there ? "a process each" : "in this process");

@@ -23,6 +23,7 @@ typedef struct {
   int32_t worker;        /* which one this is */
   int32_t replicas;      /* of this worker */
   int32_t first_replica; /* of this worker */
+  int32_t one_core;      /* the run under way has one thread, for the others to be compared with */
   dist_network *network; /* to the other workers of this process; NULL: there are none */
   int32_t stopped;       /* all workers stop before the next step */
   csv_table table;
@@ -49,7 +50,7 @@ int session_find_job(session *s);
 /** Reads the table and splits it. */
 int session_load(session *s);
 
-/** Begins a run: makes the strategy, the datasets and the model. */
+/** Begins a run: makes the strategy, the datasets and the model. s->one_core counts, and `replicas` is then 1. */
 int session_prepare(session *s, int32_t replicas);
 
 /** Trains for the epochs asked for, or until interrupted; then worker 0 has what the report tells of all workers. */

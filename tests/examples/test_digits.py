@@ -73,23 +73,25 @@ class Training(Case):
 
 
 class Scaling(Case):
-    ROW = r"^ +(\d+)  +(\d+\.\d{3})  +(\d+\.\d\d)  +(\d\.\d{3})  ([0-9a-f]{16})$"
+    HEAD = "replicas  seconds = compute + all_reduce + update +  rest  speed-up  accuracy  parameters"
+    ROW = r"^ *(one core|\d+)" + r" +(\d+\.\d{3})" * 5 + r" +(\d+\.\d\d)  +(\d\.\d{3})  ([0-9a-f]{16})$"
 
     def table(self, lines):
-        """What stands in the rows of the table: replicas, seconds, speed-up, accuracy, the hash's first digits."""
-        head = lines.index("replicas   seconds  speed-up  accuracy  parameters")
+        """What stands in the rows of the table: replicas, seconds, their four parts, speed-up, accuracy, the hash's first
+        digits."""
+        head = lines.index(self.HEAD)
         return [re.match(self.ROW, line).groups() for line in lines[head + 1 : -1]]
 
     def test_any_number_of_replicas_gives_the_same_bits(self):
         # 3 and 5 do not divide the 8 micro-batches of a batch; the later of 11 replicas have none.
         lines = self.train("--epochs", 2, "--replicas", "1,2,3,4,5,8,11")
         rows = self.table(lines)
-        self.assertEqual([row[0] for row in rows], ["1", "2", "3", "4", "5", "8", "11"])
-        end = re.fullmatch(r"all 7 runs gave the same parameters: ([0-9a-f]{64})", lines[-1])
-        self.assertEqual({row[4] for row in rows}, {end[1][:16]})
-        self.assertEqual(len({row[3] for row in rows}), 1)
+        self.assertEqual([row[0] for row in rows], ["one core", "1", "2", "3", "4", "5", "8", "11"])
+        end = re.fullmatch(r"all 8 runs gave the same parameters: ([0-9a-f]{64})", lines[-1])
+        self.assertEqual({row[8] for row in rows}, {end[1][:16]})
+        self.assertEqual(len({row[7] for row in rows}), 1)
         losses = [line.split(",")[0] for line in lines if line.startswith("epoch 2/2: loss ")]
-        self.assertEqual((len(losses), len(set(losses))), (7, 1))
+        self.assertEqual((len(losses), len(set(losses))), (8, 1))
         # A run by itself comes to the same.
         alone = self.parameters("--epochs", 2, "--replicas", 2, "--numerics", "reproducible")
         self.assertEqual(alone, f"parameters: {end[1]}")
@@ -101,19 +103,43 @@ class Scaling(Case):
             table.write_text("".join(f"{i * 0.37},{i % 7},{i % 3}\n" for i in range(rows)))
             lines = self.train("--data", table, "--epochs", 3, "--replicas", "1,2,3,4")
             self.assertIn(f"{rows} rows: {rows - rows // 5} to train on", lines[0])
-            self.assertRegex(lines[-1], r"^all 4 runs gave the same parameters: [0-9a-f]{64}$")
+            self.assertRegex(lines[-1], r"^all 5 runs gave the same parameters: [0-9a-f]{64}$")
 
-    def test_speed_up_is_against_the_first(self):
-        rows = self.table(self.train("--epochs", 5, "--replicas", "2,1"))
-        self.assertEqual(rows[0][2], "1.00")
-        self.assertAlmostEqual(float(rows[1][2]), float(rows[0][1]) / float(rows[1][1]), delta=0.06)
+    def test_speed_up_is_against_one_core(self):
+        rows = self.table(self.train("--epochs", 20, "--replicas", "2,1"))
+        self.assertEqual([row[0] for row in rows], ["one core", "2", "1"])
+        self.assertEqual(rows[0][6], "1.00")
+        for row in rows:
+            speed_up, seconds = float(row[6]), float(row[1])
+            self.assertAlmostEqual(speed_up * seconds / float(rows[0][1]), 1, delta=0.06)
+
+    def test_seconds_are_the_sum_of_what_they_were_for(self):
+        for row in self.table(self.train("--epochs", 20, "--replicas", "1,3")):
+            seconds, *parts = map(float, row[1:6])
+            self.assertAlmostEqual(seconds, sum(parts), delta=0.0026)  # each is rounded to a thousandth
+            self.assertGreater(parts[0], 0)
+
+    def test_one_core_has_one_thread(self):
+        # Its examples are made, and its loops run, by the only thread there is.
+        with subprocess.Popen(
+            [PROGRAM, "--epochs", "100000", "--replicas", "2,1"], stdout=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                while "epoch 2/" not in (line := process.stdout.readline()):
+                    self.assertTrue(line)
+                self.assertIn("1 replica on one core", line)
+                self.assertEqual(len(os.listdir(f"/proc/{process.pid}/task")), 1)
+            finally:
+                process.kill()
 
     def test_ordered_sums_may_differ(self):
         lines = self.train("--epochs", 1, "--replicas", "1,2", "--numerics", "ordered")
         rows = self.table(lines)
         self.assertEqual(lines[-1], "the runs' parameters differ, as ordered sums may; see --numerics reproducible")
-        for row in rows:
-            self.assertIn(row[4], self.parameters("--epochs", 1, "--replicas", row[0]))
+        self.assertEqual([row[0] for row in rows], ["one core", "1", "2"])
+        self.assertEqual(rows[0][8], rows[1][8])
+        for row in rows[1:]:
+            self.assertIn(row[8], self.parameters("--epochs", 1, "--replicas", row[0]))
 
     def test_a_fault_changes_nothing(self):
         arguments = ("--epochs", 1, "--replicas", "2,3")
@@ -328,9 +354,9 @@ class Interrupt(Case):
             self.assertEqual(process.wait(timeout=60), 130)
         told = json.loads(report.read_text())
         finished = len(told["runs"])
-        self.assertLess(finished, 16)
-        self.assertIn("replicas   seconds  speed-up  accuracy  parameters", rest)
-        self.assertIn(f"{finished} of 16 runs finished", rest)
+        self.assertLess(finished, 17)
+        self.assertIn(Scaling.HEAD, rest)
+        self.assertIn(f"{finished} of 17 runs finished", rest)
         self.assertTrue(told["interrupted"])
 
 
@@ -386,13 +412,17 @@ class Report(Case):
 
     def test_page_of_a_list_of_runs(self):
         run_told, page = self.page_of("--epochs", 2, "--replicas", "1,3")
-        self.assertEqual([one["num_replicas"] for one in run_told["runs"]], [1, 3])
+        self.assertEqual(
+            [(one["num_replicas"], one["one_core"]) for one in run_told["runs"]], [(1, True), (1, False), (3, False)]
+        )
+        for one in run_told["runs"]:
+            self.assertLessEqual(one["compute"] + one["all_reduce"] + one["update"], one["seconds"])
         self.assertEqual({one["parameters"] for one in run_told["runs"]}, {run_told["parameters"]})
         self.assertEqual((run_told["num_replicas"], run_told["numerics"]), (3, "reproducible"))
         self.assertIsNone(run_told["contrast"])
-        self.assertIn("One training, 2 runs", page)
+        self.assertIn("One training, 3 runs", page)
         self.assertIn("are equal, bit for bit", page)
-        self.assertEqual(page.count(f"<code>{run_told['parameters'][:16]}</code>"), 2)
+        self.assertEqual(page.count(f"<code>{run_told['parameters'][:16]}</code>"), 3)
 
     def test_page_of_another_table(self):
         table = self.folder / "own.csv"

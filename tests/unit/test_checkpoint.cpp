@@ -144,6 +144,22 @@ void crc32_is_that_of_zlib(void**) {
     assert_int_equal(crc32(crc32(0, text.data(), cut), text.data() + cut, text.size() - cut), 0x114AD5FF);
 }
 
+void crc32_is_the_same_with_isa_l_and_without(void**) {
+  std::string data;
+  uint32_t state = 1;
+  for (int i = 0; i < 70000; ++i) {
+    state = state * 1664525 + 1013904223;
+    data.push_back(static_cast<char>(state >> 24));
+  }
+  // What is done at a time differs with the length and with where the data lie.
+  for (std::size_t bytes = 0; bytes < 700; ++bytes) {
+    const char* const at = data.data() + bytes % 67;
+    assert_int_equal(crc32(state, at, bytes), crc32_by_tables(state, at, bytes));
+  }
+  for (const std::size_t bytes : {4095, 4096, 65537, 69000})
+    assert_int_equal(crc32(7, data.data() + 3, bytes), crc32_by_tables(7, data.data() + 3, bytes));
+}
+
 void every_dtype_has_a_name(void**) {
   int known = 0;
   for (dist_dtype dtype = -1; dtype < 40; ++dtype) {
@@ -238,6 +254,7 @@ void offsets_are_wide(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(dist::crc32_is_that_of_zlib),
+      cmocka_unit_test(dist::crc32_is_the_same_with_isa_l_and_without),
       cmocka_unit_test(dist::every_dtype_has_a_name),
       cmocka_unit_test(dist::interrupted_and_short_calls_go_on),
       cmocka_unit_test(dist::every_call_fails_once),
