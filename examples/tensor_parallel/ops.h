@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // "oneDNN 2.6.3" or "plain loops".
 const char *ops_name(void);
 
@@ -67,4 +71,7 @@ void ops_leave(int entered);
 // `bytes` at a multiple of a cache line; free(). NULL: no memory.
 void *ops_memory(size_t bytes);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
