@@ -4,130 +4,107 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ops.h"
 
-enum { INPUT, COLUMNS, BIASES, ROWS, WHOLE, NUM_ARGS };
+enum { COLUMNS, BIASES, ROWS, WHOLE, NUM_ARGS };  // of packing
+enum { SUMS = 2 };                                // collectives in a layer
 
-// What a device computes with: its weights in `args`, and room for a layer's intermediate results.
+// What a logical device of a replica computes with. Its thread alone uses it.
 typedef struct {
-  dist_replica *device;
-  dist_value *args;
-  int64_t tokens, hidden, width, intermediate;  // width: of this device's heads; intermediate: its rows
-  int64_t heads;                                // this device's
-  float *state, *query, *key, *value, *mixed, *inner, *change, *scores, *panel;
-} worker;
+  ops_session *session;  // for inputs of `rows` rows
+  int64_t rows;
+  float *state, *attention, *mixed, *inner;  // intermediate results, in one block
+  double *began, *ended;                     // of each sum in the last run, by the clock
+} place;
 
-static dist_value *tensor_of(const worker *w, int group, size_t layer, size_t index) {
-  return dist_value_item(dist_value_item(dist_value_item(w->args, (size_t)group), layer), index);
+struct encoder {
+  dist_strategy *strategy;
+  dist_value *whole;  // the weights that every device has
+  int64_t heads;
+  int32_t devices;
+  size_t replicas, layers;
+  ops_sizes *sizes;      // [devices], but for the rows
+  ops_matrix *matrices;  // [devices, layers, OPS_NUM_PRODUCTS]
+  place *places;         // [replicas, devices]
+};
+
+static dist_status no_memory(void) { return dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for an encoder"); }
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static const float *vector(const worker *w, int group, size_t layer, size_t index) {
+static dist_value *tensor_of(dist_value *group, size_t layer, size_t index) {
+  return dist_value_item(dist_value_item(group, layer), index);
+}
+
+static const float *vector(dist_value *group, size_t layer, size_t index) {
   dist_tensor tensor;
-  return dist_value_tensor(tensor_of(w, group, layer, index), &tensor) ? NULL : tensor.data;
+  return dist_value_tensor(tensor_of(group, layer, index), &tensor) ? NULL : tensor.data;
 }
 
 // A shard is a view into the whole matrix, whose rows are further apart than its own are long.
-static ops_weight matrix(const worker *w, int group, size_t layer, size_t index) {
+static ops_weight matrix(dist_value *group, size_t layer, size_t index, const float *bias) {
   dist_tensor tensor;
-  if (dist_value_tensor(tensor_of(w, group, layer, index), &tensor)) return (ops_weight){NULL, 0, 0, 0};
+  if (dist_value_tensor(tensor_of(group, layer, index), &tensor)) return (ops_weight){NULL, NULL, 0, 0, 0};
   const int64_t stride = tensor.strides != NULL ? tensor.strides[0] : tensor.shape[1];
-  return (ops_weight){tensor.data, tensor.shape[0], tensor.shape[1], stride};
+  return (ops_weight){tensor.data, bias, tensor.shape[0], tensor.shape[1], stride};
 }
 
-static void column_linear(const worker *w, size_t layer, size_t index, float *out) {
-  ops_linear(w->state, w->tokens, matrix(w, COLUMNS, layer, index), vector(w, BIASES, layer, index), w->panel,
-             out);
-}
+// ---- Packing ------------------------------------------------------------------------------------------
 
-// The devices' summands of a change come together; then every device has the new state.
-static dist_status row_linear(const worker *w, size_t layer, size_t index, const float *in, size_t bias) {
-  ops_linear(in, w->tokens, matrix(w, ROWS, layer, index), NULL, w->panel, w->change);
-  const int64_t shape[] = {w->tokens, w->hidden};
-  dist_tensor change = {w->change, DIST_F32, 2, shape, NULL};
-  const dist_status status = dist_all_reduce(w->device, DIST_REDUCE_SUM, &change, &change, 1, NULL);
-  if (status) return status;
-  ops_add_and_norm(w->state, w->change, vector(w, WHOLE, layer, bias), vector(w, WHOLE, layer, bias + 1),
-                   vector(w, WHOLE, layer, bias + 2), w->tokens, w->hidden);
-  return DIST_OK;
-}
-
-static dist_status run_layer(const worker *w, size_t layer) {
-  column_linear(w, layer, WEIGHTS_QUERY, w->query);
-  column_linear(w, layer, WEIGHTS_KEY, w->key);
-  column_linear(w, layer, WEIGHTS_VALUE, w->value);
-  ops_attention(w->query, w->key, w->value, w->tokens, w->heads, w->width / w->heads, w->scores, w->mixed);
-  const dist_status status = row_linear(w, layer, WEIGHTS_ATTENTION, w->mixed, WEIGHTS_ATTENTION_BIAS);
-  if (status) return status;
-  column_linear(w, layer, WEIGHTS_INTERMEDIATE, w->inner);
-  ops_gelu(w->inner, w->tokens * w->intermediate);
-  return row_linear(w, layer, WEIGHTS_OUTPUT, w->inner, WEIGHTS_OUTPUT_BIAS);
-}
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
-// One block for all of the device's buffers; NULL: no memory.
-static float *make_room(worker *w) {
-  const int64_t attention = w->tokens * w->width, state = w->tokens * w->hidden;
-  const int64_t most_inputs = larger(w->hidden, larger(w->width, w->intermediate));
-  const int64_t sizes[] = {state,     attention, attention,
-                           attention, attention, w->tokens * w->intermediate,
-                           state,     w->tokens, OPS_PANEL * most_inputs};
-  float **const buffers[] = {&w->state, &w->query,  &w->key,    &w->value, &w->mixed,
-                             &w->inner, &w->change, &w->scores, &w->panel};
-  size_t total = 0;
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) total += (size_t)sizes[i];
-  float *block = malloc(total * sizeof *block);
-  for (size_t i = 0, at = 0; block != NULL && i < sizeof sizes / sizeof sizes[0]; at += (size_t)sizes[i++])
-    *buffers[i] = block + at;
-  return block;
-}
-
-// On each logical device. All leave with the same bits.
-static dist_status run_layers(dist_replica *device, dist_value *args, dist_value *kwargs,
-                              dist_value **out_result, void *user_data) {
-  (void)kwargs;
-  worker w = {.device = device, .args = args};
-  dist_tensor input;
-  dist_status status = dist_value_tensor(dist_value_item(args, INPUT), &input);
-  if (status) return status;
-  w.tokens = input.shape[0];
-  w.hidden = input.shape[1];
-  w.width = matrix(&w, COLUMNS, 0, WEIGHTS_QUERY).outputs;
-  w.intermediate = matrix(&w, COLUMNS, 0, WEIGHTS_INTERMEDIATE).outputs;
-  w.heads = *(const int64_t *)user_data / dist_replica_num_replicas(device);
-  float *room = make_room(&w);
-  if (room == NULL) return dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for a layer");
-  memcpy(w.state, input.data, (size_t)(w.tokens * w.hidden) * sizeof(float));
-  const size_t layers = dist_value_size(dist_value_item(args, WHOLE));
-  for (size_t layer = 0; layer < layers && !status; layer++) status = run_layer(&w, layer);
-  const dist_tensor output = {w.state, DIST_F32, 2, input.shape, NULL};
-  if (!status) status = dist_value_create_tensor(dist_replica_strategy(device), &output, out_result);
-  free(room);
+static dist_status pack_layer(const ops_sizes *sizes, dist_value *args, size_t layer, int first,
+                              ops_matrix *out) {
+  dist_value *columns = dist_value_item(args, COLUMNS), *biases = dist_value_item(args, BIASES);
+  dist_value *rows = dist_value_item(args, ROWS), *whole = dist_value_item(args, WHOLE);
+  ops_weight weights[WEIGHTS_INTERMEDIATE + 1];
+  for (size_t i = WEIGHTS_QUERY; i <= WEIGHTS_INTERMEDIATE; i++)
+    weights[i] = matrix(columns, layer, i, vector(biases, layer, i));
+  dist_status status = ops_pack(sizes, OPS_QUERY_KEY_VALUE, weights, 3, &out[OPS_QUERY_KEY_VALUE]);
+  if (!status) status = ops_pack(sizes, OPS_INTERMEDIATE, weights + 3, 1, &out[OPS_INTERMEDIATE]);
+  // Of a sum's bias, as of the state, there is one among all devices.
+  weights[0] =
+      matrix(rows, layer, WEIGHTS_ATTENTION, first ? vector(whole, layer, WEIGHTS_ATTENTION_BIAS) : NULL);
+  weights[1] = matrix(rows, layer, WEIGHTS_OUTPUT, first ? vector(whole, layer, WEIGHTS_OUTPUT_BIAS) : NULL);
+  if (!status) status = ops_pack(sizes, OPS_ATTENTION_OUTPUT, weights, 1, &out[OPS_ATTENTION_OUTPUT]);
+  if (!status) status = ops_pack(sizes, OPS_OUTPUT, weights + 1, 1, &out[OPS_OUTPUT]);
   return status;
 }
 
-// On the replica: weights are divided without a copy, each group by one call.
-static dist_status encode(dist_replica *replica, dist_value *args, dist_value *kwargs,
-                          dist_value **out_result, void *user_data) {
+// On each logical device of replica 0: its shards become what all replicas' devices of its number read.
+static dist_status pack_shards(dist_replica *device, dist_value *args, dist_value *kwargs,
+                               dist_value **out_result, void *user_data) {
+  (void)kwargs, (void)out_result;
+  encoder *e = user_data;
+  const int32_t d = dist_replica_id(device);
+  const ops_weight query = matrix(dist_value_item(args, COLUMNS), 0, WEIGHTS_QUERY, NULL);
+  const ops_weight inner = matrix(dist_value_item(args, COLUMNS), 0, WEIGHTS_INTERMEDIATE, NULL);
+  ops_sizes *sizes = &e->sizes[d];
+  *sizes = (ops_sizes){0, query.inputs, query.outputs, inner.outputs, e->heads / e->devices};
+  const int entered = ops_enter();
+  dist_status status = DIST_OK;
+  for (size_t layer = 0; layer < e->layers && !status; layer++) {
+    ops_matrix *matrices = e->matrices + ((size_t)d * e->layers + layer) * OPS_NUM_PRODUCTS;
+    status = pack_layer(sizes, args, layer, d == 0, matrices);
+  }
+  ops_leave(entered);
+  return status;
+}
+
+// Weights are divided without a copy, each group by one call.
+static dist_status divide_and_pack(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                                   dist_value **out_result, void *user_data) {
   (void)kwargs;
-  dist_strategy *strategy = dist_replica_strategy(replica);
-  const int64_t devices = dist_strategy_num_logical_devices(strategy);
-  const int64_t by_outputs[] = {devices, 1}, by_inputs[] = {1, devices};
-  // Every device gives the whole output; by default it would be taken for a part, as the first weight is.
-  dist_partition whole = DIST_PARTITION_INIT;
-  whole.kind = DIST_PARTITION_REPLICATE;
-  whole.num_logical_devices = (int32_t)devices;
-  const dist_partition *results[] = {&whole};
-  dist_devices_options options = DIST_DEVICES_OPTIONS_INIT;
-  options.results = results;
-  options.num_results = 1;
+  encoder *e = user_data;
+  if (dist_replica_id(replica) != 0) return DIST_OK;
+  const int64_t by_outputs[] = {e->devices, 1}, by_inputs[] = {1, e->devices};
   dist_value *items[NUM_ARGS] = {NULL}, *shards = NULL;
-  dist_status status =
-      dist_replicate_to_logical_devices(replica, dist_value_item(args, INPUT), &items[INPUT]);
-  if (!status)
-    status = dist_split_to_logical_devices(replica, dist_value_item(args, COLUMNS), by_outputs, 2, NULL,
-                                           &items[COLUMNS]);
+  dist_status status = dist_split_to_logical_devices(replica, dist_value_item(args, COLUMNS), by_outputs, 2,
+                                                     NULL, &items[COLUMNS]);
   if (!status)
     status = dist_split_to_logical_devices(replica, dist_value_item(args, BIASES), by_outputs, 1, NULL,
                                            &items[BIASES]);
@@ -136,21 +113,165 @@ static dist_status encode(dist_replica *replica, dist_value *args, dist_value *k
         dist_split_to_logical_devices(replica, dist_value_item(args, ROWS), by_inputs, 2, NULL, &items[ROWS]);
   if (!status)
     status = dist_replicate_to_logical_devices(replica, dist_value_item(args, WHOLE), &items[WHOLE]);
-  if (!status) status = dist_value_create_list(strategy, items, NUM_ARGS, &shards);
-  if (!status)
-    status = dist_run_on_devices(replica, run_layers, user_data, shards, NULL, &options, out_result);
+  if (!status) status = dist_value_create_list(e->strategy, items, NUM_ARGS, &shards);
+  if (!status) status = dist_run_on_devices(replica, pack_shards, e, shards, NULL, NULL, out_result);
   dist_value_release(shards);
   for (int i = 0; i < NUM_ARGS; i++) dist_value_release(items[i]);
   return status;
 }
 
-dist_status encoder_run(dist_strategy *strategy, const weights *w, int64_t heads, dist_value *input,
-                        dist_value **out_output) {
-  if (heads < 1 || heads % dist_strategy_num_logical_devices(strategy) != 0)
+dist_status encoder_create(dist_strategy *strategy, const weights *w, int64_t heads, encoder **out) {
+  encoder *e = *out = calloc(1, sizeof *e);
+  if (e == NULL) return no_memory();
+  e->strategy = strategy;
+  e->heads = heads;
+  e->devices = dist_strategy_num_logical_devices(strategy);
+  e->replicas = (size_t)dist_strategy_num_replicas(strategy);
+  e->layers = dist_value_size(w->whole);
+  e->whole = dist_value_retain(w->whole);
+  if (heads < 1 || heads % e->devices != 0)
     return dist_fail(DIST_INVALID_ARGUMENT, "the heads cannot be dealt out evenly to the logical devices");
-  dist_value *items[NUM_ARGS] = {input, w->columns, w->biases, w->rows, w->whole}, *args = NULL;
+  const size_t devices = (size_t)e->devices;
+  e->sizes = calloc(devices, sizeof *e->sizes);
+  e->matrices = calloc(devices * e->layers * OPS_NUM_PRODUCTS, sizeof *e->matrices);
+  e->places = calloc(e->replicas * devices, sizeof *e->places);
+  if (e->sizes == NULL || e->matrices == NULL || e->places == NULL) return no_memory();
+  dist_value *items[NUM_ARGS] = {w->columns, w->biases, w->rows, w->whole}, *args = NULL;
+  dist_value *nothing = NULL;
   dist_status status = dist_value_create_list(strategy, items, NUM_ARGS, &args);
-  if (!status) status = dist_run_values(strategy, encode, &heads, args, NULL, NULL, out_output);
+  if (!status) status = dist_run_values(strategy, divide_and_pack, e, args, NULL, NULL, &nothing);
+  dist_value_release(nothing);
   dist_value_release(args);
   return status;
+}
+
+static void leave_place(place *p) {
+  ops_session_destroy(p->session);
+  free(p->state);
+  free(p->began);
+  *p = (place){NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL};
+}
+
+void encoder_destroy(encoder *e) {
+  if (e == NULL) return;
+  const size_t devices = (size_t)e->devices;
+  for (size_t i = 0; e->matrices != NULL && i < devices * e->layers * OPS_NUM_PRODUCTS; i++)
+    ops_release(&e->matrices[i]);
+  for (size_t i = 0; e->places != NULL && i < e->replicas * devices; i++) leave_place(&e->places[i]);
+  dist_value_release(e->whole);
+  free(e->sizes);
+  free(e->matrices);
+  free(e->places);
+  free(e);
+}
+
+size_t encoder_bytes(const encoder *e) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < (size_t)e->devices * e->layers * OPS_NUM_PRODUCTS; i++)
+    bytes += e->matrices[i].bytes;
+  return bytes;
+}
+
+// ---- A pass -------------------------------------------------------------------------------------------
+
+// Makes what the device computes with, unless the last input had as many rows.
+static dist_status take_place(const encoder *e, int32_t device, int64_t rows, place *p) {
+  if (p->rows == rows) return DIST_OK;
+  leave_place(p);
+  ops_sizes sizes = e->sizes[device];
+  sizes.rows = rows;
+  const int64_t parts[] = {sizes.hidden, 3 * sizes.width, sizes.width, sizes.intermediate};
+  float **const buffers[] = {&p->state, &p->attention, &p->mixed, &p->inner};
+  int64_t row = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) row += (parts[i] + 15) / 16 * 16;
+  float *at = ops_memory((size_t)(row * rows) * sizeof *at);
+  p->began = calloc(2 * SUMS * e->layers, sizeof *p->began);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && at != NULL; i++) {
+    *buffers[i] = at;
+    at += (parts[i] + 15) / 16 * 16 * rows;
+  }
+  if (at == NULL || p->began == NULL) return no_memory();
+  p->ended = p->began + SUMS * e->layers;
+  const dist_status status = ops_session_create(&sizes, device == 0, &p->session);
+  if (!status) p->rows = rows;
+  return status;
+}
+
+// The devices' summands in `state` come together, in norm; then every device has the new state.
+static dist_status add_up(const encoder *e, dist_replica *device, const place *p, size_t sum, size_t scale) {
+  const int64_t shape[] = {p->rows, e->sizes[0].hidden};
+  dist_tensor state = {p->state, DIST_F32, 2, shape, NULL};
+  p->began[sum] = seconds();
+  const dist_status status = dist_all_reduce(device, DIST_REDUCE_SUM, &state, &state, 1, NULL);
+  p->ended[sum] = seconds();
+  if (status) return status;
+  return ops_norm(p->session, p->state, vector(e->whole, sum / SUMS, scale),
+                  vector(e->whole, sum / SUMS, scale + 1));
+}
+
+static dist_status run_layer(const encoder *e, dist_replica *device, const place *p, size_t layer) {
+  const size_t d = (size_t)dist_replica_id(device);
+  const ops_matrix *m = e->matrices + (d * e->layers + layer) * OPS_NUM_PRODUCTS;
+  ops_session *s = p->session;
+  dist_status status = ops_linear(s, OPS_QUERY_KEY_VALUE, &m[OPS_QUERY_KEY_VALUE], p->state, p->attention);
+  if (!status) status = ops_attention(s, p->attention, p->mixed);
+  if (!status) status = ops_linear(s, OPS_ATTENTION_OUTPUT, &m[OPS_ATTENTION_OUTPUT], p->mixed, p->state);
+  if (!status) status = add_up(e, device, p, SUMS * layer, WEIGHTS_ATTENTION_SCALE);
+  if (!status) status = ops_linear(s, OPS_INTERMEDIATE, &m[OPS_INTERMEDIATE], p->state, p->inner);
+  if (!status) status = ops_linear(s, OPS_OUTPUT, &m[OPS_OUTPUT], p->inner, p->state);
+  if (!status) status = add_up(e, device, p, SUMS * layer + 1, WEIGHTS_OUTPUT_SCALE);
+  return status;
+}
+
+// On each logical device. All come to the same bits; device 0 gives them.
+static dist_status run_layers(dist_replica *device, dist_value *args, dist_value *kwargs,
+                              dist_value **out_result, void *user_data) {
+  (void)kwargs;
+  const encoder *e = user_data;
+  const int32_t d = dist_replica_id(device);
+  place *p = &e->places[dist_device_replica(device) * e->devices + d];
+  dist_tensor input;
+  dist_status status = dist_value_tensor(dist_value_item(args, 0), &input);
+  if (status) return status;
+  if (input.ndim != 2 || input.dtype != DIST_F32 || input.strides != NULL || input.shape[0] < 1 ||
+      input.shape[1] != e->sizes[d].hidden)
+    return dist_fail(DIST_INVALID_ARGUMENT, "the input is not f32[tokens, hidden size]");
+  const int entered = ops_enter();
+  status = take_place(e, d, input.shape[0], p);
+  if (!status) memcpy(p->state, input.data, (size_t)(p->rows * input.shape[1]) * sizeof(float));
+  for (size_t layer = 0; layer < e->layers && !status; layer++) status = run_layer(e, device, p, layer);
+  ops_leave(entered);
+  const dist_tensor output = {p->state, DIST_F32, 2, input.shape, NULL};
+  if (!status && d == 0) status = dist_value_create_tensor(e->strategy, &output, out_result);
+  return status;
+}
+
+static dist_status encode(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                          dist_value **out_result, void *user_data) {
+  (void)kwargs;
+  return dist_run_on_devices(replica, run_layers, user_data, args, NULL, NULL, out_result);
+}
+
+dist_status encoder_run(encoder *e, dist_value *input, dist_value **out_output) {
+  dist_value *args = NULL;
+  dist_status status = dist_value_create_list(e->strategy, &input, 1, &args);
+  if (!status) status = dist_run_values(e->strategy, encode, e, args, NULL, NULL, out_output);
+  dist_value_release(args);
+  return status;
+}
+
+encoder_times encoder_last_times(const encoder *e) {
+  encoder_times times = {0.0, 0.0};
+  for (size_t sum = 0; sum < SUMS * e->layers; sum++) {
+    double first = e->places[0].began[sum], last = first, end = e->places[0].ended[sum];
+    for (int32_t d = 1; d < e->devices; d++) {
+      const place *p = &e->places[d];
+      if (p->began[sum] < first) first = p->began[sum];
+      if (p->began[sum] > last) last = p->began[sum];
+      if (p->ended[sum] > end) end = p->ended[sum];
+    }
+    times.waiting_seconds += last - first;
+    times.own_seconds += end - last;
+  }
+  return times;
 }

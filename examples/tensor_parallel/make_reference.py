@@ -82,21 +82,27 @@ class Graph:
         return self.norm(self.linear(inner, layer + "output.dense"), x, layer + "output.LayerNorm")
 
 
-def onnx_runtime(weights, hidden, heads, layers):
+def model_of(weights, shape, heads, layers):
+    """The encoder of so many layers as an ONNX model, for an input of that shape."""
     graph = Graph(weights)
     output = "input"
     for number in range(layers):
-        output = graph.layer(output, number, len(hidden), heads)
+        output = graph.layer(output, number, shape[0], heads)
     proto = helper.make_graph(
         graph.nodes,
         "encoder",
-        [helper.make_tensor_value_info("input", TensorProto.FLOAT, hidden.shape)],
-        [helper.make_tensor_value_info(output, TensorProto.FLOAT, hidden.shape)],
+        [helper.make_tensor_value_info("input", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)],
         list(graph.constants.values()),
     )
     model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return model.SerializeToString()
+
+
+def onnx_runtime(weights, hidden, heads, layers):
+    model = model_of(weights, hidden.shape, heads, layers)
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return session.run(None, {"input": hidden})[0]
 
 

@@ -32,7 +32,7 @@ static dist_status load_layer(dist_strategy *strategy, const dist_checkpoint *fi
   for (; names[n] != NULL && !status; n++) {
     char name[96];
     snprintf(name, sizeof name, "encoder.layer.%d.%s", layer, names[n]);
-    status = dist_checkpoint_read(file, name, &tensors[n]);
+    status = dist_checkpoint_map(file, name, NULL, &tensors[n]);
   }
   if (!status) status = dist_value_create_list(strategy, tensors, n, out);
   release_all(tensors, n);

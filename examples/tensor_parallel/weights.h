@@ -6,6 +6,10 @@
 
 #include <dist/dist.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Of each group an item for every layer: a list of the tensors below.
 typedef struct {
   dist_value *columns;  // weights whose outputs are divided: [outputs, inputs], by rows of the file's matrix
@@ -25,8 +29,11 @@ enum {                                                                     // of
   WEIGHTS_OUTPUT_SHIFT
 };
 
-// All layers that the file has. weights_release() in any case.
+// All layers that the file has, in the file's own memory. weights_release() in any case.
 dist_status weights_load(dist_strategy *strategy, const char *path, weights *out);
 void weights_release(weights *w);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

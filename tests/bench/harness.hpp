@@ -29,6 +29,7 @@ enum class Operation {
   kPull,
   kClosure,  // that does nothing
   kClosurePush,
+  kEncode,  // a pass through a model: of dist_bench_split
 };
 
 // How operations follow one another.

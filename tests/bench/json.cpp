@@ -54,7 +54,8 @@ const char* operation_name(const RowSpec& row) {
     case Operation::kPush:
     case Operation::kPull:
     case Operation::kClosure:
-    case Operation::kClosurePush: break;  // no rows of this program
+    case Operation::kClosurePush:
+    case Operation::kEncode: break;  // no rows of this program
   }
   return "";
 }

@@ -185,7 +185,8 @@ void Runner::add_sides(Row& row) {
     case Operation::kPush:
     case Operation::kPull:
     case Operation::kClosure:
-    case Operation::kClosurePush: break;  // no rows of this program
+    case Operation::kClosurePush:
+    case Operation::kEncode: break;  // no rows of this program
   }
   if (row.skipped.empty()) add_peers(row);
 }

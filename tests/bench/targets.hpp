@@ -121,6 +121,17 @@ inline constexpr Target kSmallPushPull{0.7, 1};  // 4 bytes
 inline constexpr Target kLargePushPull{0.8, 1};  // 16 MiB
 inline constexpr Target kClosuresTensorFlow{5, 10};
 
+// An encoder on one and on two logical devices: its speed over ONNX Runtime's with as many threads, in rounds in which its two
+// threads are so many times as fast as its one. And what two devices' collectives take of a pass.
+inline constexpr Target kSplitOne{0.9, 1};
+inline constexpr Target kSplitTwo{0.9, 1};
+inline constexpr double kSplitScales = 1.6;
+inline constexpr Target kSplitCollectives{0.05, 0.02};
+
+// Tokens a second of 64 all_reduces, against a spin barrier, vLLM and llama.cpp; and under a quota below the number of threads.
+inline constexpr Target kDecode{0.95, 1};
+inline constexpr Target kDecodeQuota{1, 2};
+
 constexpr size_t kLargeBytes = size_t{64} << 20;
 
 // The column of the tables above.

@@ -311,7 +311,10 @@ class TensorParallel(unittest.TestCase):
     WEIGHTS, REFERENCE = (
         os.path.join(os.environ.get("DATA", ""), name + ".safetensors") for name in ("weights", "reference")
     )
-    LINE = re.compile(r" ?(\d+) logical device(?:: |s:) (\d\.\de[-+]\d\d) from ONNX Runtime, .* times as fast")
+    LINE = re.compile(
+        r" ?(?:(\d+) replicas of )?(\d+) logical device(?:: |s:) (\d\.\de[-+]\d\d) from ONNX Runtime, .*"
+        r" times as fast; collectives .* ms, waiting .* ms; packed (\d+\.\d) MB"
+    )
 
     def refusal_of(self, *arguments):
         done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
@@ -319,12 +322,24 @@ class TensorParallel(unittest.TestCase):
         return done.stderr
 
     def test_answers_are_those_of_onnx_runtime(self):
-        lines = output_of(self.WEIGHTS, self.REFERENCE, "1", "2", "4").splitlines()
+        engine, *lines = output_of(self.WEIGHTS, self.REFERENCE, "1", "2", "4", "3x1", "2x2").splitlines()
+        self.assertTrue(engine.startswith("computes by " + os.environ["ENGINE"]), engine)
         rows = [self.LINE.fullmatch(line) for line in lines]
         self.assertNotIn(None, rows, lines)
-        self.assertEqual([int(row[1]) for row in rows], [1, 2, 4])
+        self.assertEqual(
+            [row.group(1, 2) for row in rows], [(None, "1"), (None, "2"), (None, "4"), ("3", "1"), ("2", "2")]
+        )
         for row in rows:
-            self.assertLess(float(row[2]), 5e-6)
+            self.assertLess(float(row[3]), 5e-6)  # the program itself allows 1e-5
+        self.assertEqual(rows[0][4], rows[3][4], "replicas have one copy of the packed weights")
+        self.assertEqual(rows[1][4], rows[4][4])
+
+    def test_the_engine_starts_no_thread(self):
+        """OpenMP, where the engine has it, tells on stderr of each region that it enters, with however many threads."""
+        environment = {**os.environ, "OMP_NUM_THREADS": "4", "OMP_DISPLAY_AFFINITY": "TRUE"}
+        command = [PROGRAM, self.WEIGHTS, self.REFERENCE, "1", "2"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
+        self.assertEqual(done.stderr, "")
 
     def test_other_weights_are_noticed(self):
         with open(self.WEIGHTS, "rb") as file:
@@ -336,7 +351,8 @@ class TensorParallel(unittest.TestCase):
 
     def test_impossible_divisions_are_refused(self):
         self.assertIn("heads", self.refusal_of(self.WEIGHTS, self.REFERENCE, "3"))
-        self.assertIn("1 to 64", self.refusal_of(self.WEIGHTS, self.REFERENCE, "0"))
+        for layout in "0", "65", "0x1", "1x", "2x2x2", "9x9", "two":
+            self.assertIn("1 to 64", self.refusal_of(self.WEIGHTS, self.REFERENCE, layout))
         self.assertIn('no tensor "input"', self.refusal_of(self.WEIGHTS, self.WEIGHTS))
 
 

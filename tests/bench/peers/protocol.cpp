@@ -15,13 +15,14 @@ struct Word {
   const char* text;
 };
 
-constexpr std::array<Word<Operation>, 7> kOperations{{{Operation::kAllReduce, "all_reduce"},
+constexpr std::array<Word<Operation>, 8> kOperations{{{Operation::kAllReduce, "all_reduce"},
                                                       {Operation::kBarrier, "barrier"},
                                                       {Operation::kRun, "run"},
                                                       {Operation::kPush, "push"},
                                                       {Operation::kPull, "pull"},
                                                       {Operation::kClosure, "closure"},
-                                                      {Operation::kClosurePush, "closure_push"}}};
+                                                      {Operation::kClosurePush, "closure_push"},
+                                                      {Operation::kEncode, "encode"}}};
 constexpr std::array<Word<dist_dtype>, 4> kTypes{
     {{0, "-"}, {DIST_F32, "f32"}, {DIST_F16, "f16"}, {DIST_BF16, "bf16"}}};
 constexpr std::array<Word<Layout>, 3> kLayouts{{{Layout::kInPlace, "in_place"},
