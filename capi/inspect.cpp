@@ -13,6 +13,7 @@
 #include "core/inspect/describe.hpp"
 #include "core/inspect/drift.hpp"
 #include "core/kernel/targets.hpp"
+#include "core/serve/write_metrics.hpp"
 #include "core/strategy/between_runs.hpp"
 #include "core/strategy/explain.hpp"
 #include "core/trace/chrome_trace.hpp"
@@ -79,6 +80,8 @@ dist_status dist_write_metrics(dist_strategy* strategy, const char* name, dist_t
     if (const Ref<Coordinator> coordinator = coordinator_of(self)) {
       write_metrics(coordinator->numbers(), name, out);
     }
+    if (const Instances* const instances = self.known_instances(); instances != nullptr)
+      write_metrics(*instances, self.recorder(), name, out);
   });
 }
 

@@ -39,6 +39,14 @@ Status read_instances_options(const dist_instances_options* options, Instances::
         "dist_instances_options.max_queued is %lld; it is 0, which means 1024, or 1 to %lld",
         static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
   }
+  DIST_TRY(require_zero(given.reserved, "dist_instances_options.reserved"));
+  DIST_TRY(require_timeout(given.stuck_ns, "dist_instances_options.stuck_ns"));
+  if (given.max_replaced < 0) {
+    return invalid_argument("dist_instances_options.max_replaced is %d; it is at least 0, which means 4",
+                            given.max_replaced);
+  }
+  out->stuck_ns = given.stuck_ns;
+  if (given.max_replaced != 0) out->max_replaced = given.max_replaced;
   out->helper_threads = given.helper_threads == 1;
   if (given.max_queued != 0) out->max_queued = static_cast<std::size_t>(given.max_queued);
   if (given.spin_ns != 0) out->spin_ns = given.spin_ns;
@@ -61,6 +69,7 @@ Status read_instances_options(const dist_instances_options* options, Instances::
 Status read_submission(const dist_submit_options* options, Submission* out) noexcept {
   dist_submit_options given;
   DIST_TRY(read_options(options, &given, "dist_submit_options"));
+  out->id = given.request_id;
   return read_asking(given, "dist_submit_options", out);
 }
 

@@ -87,6 +87,7 @@ Status Replica::not_here(const char* call) const noexcept {
                                Name(*this).c_str());
   }
   if (thread != this_thread()) return of_another(call);
+  if (given_up_.load(std::memory_order_relaxed)) return replaced(call);
   if (is_instance_here()) return no_peers(call);
   if (away_ == Away::kNo) return kOk;
   if (away_ == Away::kOnDevices) return devices_run(call);
@@ -98,7 +99,7 @@ Status Replica::not_here(const char* call) const noexcept {
 
 bool Replica::is_instance_here() const noexcept {
   return place_.alone && away_ == Away::kNo && thread_.load(std::memory_order_relaxed) == this_thread() &&
-         !pool_.memory().forked();
+         !pool_.memory().forked() && !given_up_.load(std::memory_order_relaxed);
 }
 
 Status Replica::no_peers(const char* call) const noexcept {
@@ -107,6 +108,13 @@ Status Replica::no_peers(const char* call) const noexcept {
       "others do "
       "something else; dist_run() has all of them",
       call, name().number());
+}
+
+Status Replica::replaced(const char* call) const noexcept {
+  return fail(DIST_CANCELLED,
+              "%s(): this request has ended without its function, which did not return, and replica %d has got another thread "
+              "(dist_instances_options.stuck_ns)",
+              call, name().number());
 }
 
 Status Replica::check_going_on() noexcept {

@@ -48,7 +48,7 @@ class Replica {
       : here_(here != nullptr ? here : &nowhere_),
         pool_(pool),
         group_(group),
-        recorder_(recorder),
+        recorder_(&recorder),
         arena_(memory, loops.threads, loops.domain),
         cache_bytes_(cache_bytes),
         meeting_(meeting),
@@ -63,7 +63,7 @@ class Replica {
   ReplicaCount replicas() const noexcept;
   ReplicaPool& pool() const noexcept { return pool_; }
   Group& group() const noexcept { return group_; }
-  Recorder& recorder() const noexcept { return recorder_; }
+  Recorder& recorder() const noexcept { return *recorder_; }
   Arena& arena() noexcept { return arena_; }
 
   // Where the thread of its function is instead, so that its handle is not to be used.
@@ -90,18 +90,22 @@ class Replica {
   // What the host keeps with an instance.
   void* host_state() const noexcept { return host_state_; }
   void set_host_state(void* state) noexcept { host_state_ = state; }
+  // Its function is stuck, and another instance has taken its place: its handle is refused from now on.
+  void give_up() noexcept { given_up_.store(true, std::memory_order_relaxed); }
+  // On its thread, then: the records are the other one's.
+  void record_in(Recorder& recorder) noexcept { recorder_ = &recorder; }
   // And it is no logical device, which has no copies of its own, nor says what is common to all replicas.
   Status check_whole(const char* call) const noexcept {
     DIST_TRY(check(call));
     return is_device() ? is_a_part(call) : kOk;
   }
   Member member(const char* tag, int64_t timeout_ns) noexcept {
-    return {group_, place_.rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_, meeting_};
+    return {group_, place_.rank, tag, timeout_ns, cache_bytes_, recorder_, &checked_, meeting_};
   }
   // As a member of a group of some replicas. `meeting`: with members of other workers, or NULL.
   Member member(Group& group, int rank, const char* tag, int64_t timeout_ns,
                 WorkerMeeting* meeting) noexcept {
-    return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_, meeting};
+    return {group, rank, tag, timeout_ns, cache_bytes_, recorder_, &checked_, meeting};
   }
 
   // Calls body(first, last) for parts of [begin, end) of `grain` indices or more, on the threads of its
@@ -119,7 +123,7 @@ class Replica {
   // Its function begins, and ends, on the calling thread.
   void begin() noexcept {
     stay(this_thread());
-    recorder_.begin_run();
+    recorder_->begin_run();
   }
   void end() noexcept { stay(kNobody); }
   void set_away(Away away) noexcept;
@@ -146,6 +150,7 @@ class Replica {
   Status of_another(const char* call) const noexcept;
   Status devices_run(const char* call) const noexcept;
   Status no_peers(const char* call) const noexcept;
+  Status replaced(const char* call) const noexcept;
   Status check_attach() const noexcept;
 
   // The thread that its function runs on, where its handle may be used; else kNobody. All that the steady
@@ -153,7 +158,7 @@ class Replica {
   WipedWords::Word* const here_;
   ReplicaPool& pool_;
   Group& group_;
-  Recorder& recorder_;
+  Recorder* recorder_;
   Arena arena_;
   WorkList works_;
   CheckedCalls checked_;
@@ -162,6 +167,7 @@ class Replica {
   const Place place_;
   Away away_ = Away::kNo;
   void* host_state_ = nullptr;
+  std::atomic<bool> given_up_{false};
   bool attached_ = false;                         // by attach()
   std::atomic<std::uintptr_t> thread_{kNobody};   // that its function runs on, or kDetached
   std::atomic<std::uintptr_t> nowhere_{kNobody};  // stays so: instead of a word that the system wipes

@@ -107,6 +107,7 @@ class ReplicaPool {
 
   Status start() noexcept;
   Strategy* owner() const noexcept { return options_.owner; }
+  FlightRecorder& recorder() const noexcept { return *options_.recorder; }
   // About how much a pack of a planned list has, where the call does not say; 0: all.
   int64_t bytes_per_pack() const noexcept { return options_.bytes_per_pack; }
   // DIST_NUMERICS_... of a reduction, where the call does not say.
@@ -125,6 +126,8 @@ class ReplicaPool {
   // The id of a member, and what the host keeps with it where it is an instance.
   int32_t name_of(int rank) const noexcept { return options_.naming.name(rank).number(); }
   void* host_state() const noexcept { return seats_[0].replica.host_state(); }
+  // Of an instance's pool: Replica::give_up().
+  void give_up() noexcept { seats_[0].replica.give_up(); }
   ReplicaCount replicas() const noexcept { return options_.replicas; }
   // NULL: there is no other worker.
   WorkerLink* workers() const noexcept { return options_.workers; }
@@ -246,7 +249,7 @@ class ReplicaPool {
     uint32_t run;
   };
   Sight sight() const noexcept {
-    if (outer_ == nullptr) return {&pins_, run_};
+    if (options_.outer == nullptr) return {&pins_, run_};
     return {seen_in_.load(std::memory_order_relaxed), seen_as_.load(std::memory_order_relaxed)};
   }
   bool is_inside(const Sight& of) const noexcept;

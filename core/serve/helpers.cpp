@@ -39,10 +39,14 @@ Status Helpers::need_teller() noexcept {
   return kOk;
 }
 
-void Helpers::stop() noexcept {
+void Helpers::stop_clock() noexcept {
   stopping_.store(true, std::memory_order_seq_cst);
   changed_.advance();
   clock_.join();
+}
+
+void Helpers::stop() noexcept {
+  stop_clock();
   ended_->end();
   teller_.join();
 }
@@ -55,7 +59,9 @@ void* Helpers::watch_clock(void* self) {
     // acquire keeps this before the look: a deadline that comes later ends the sleep.
     const uint32_t seen = helpers.changed_.value.load(std::memory_order_acquire);
     if (helpers.stopping_.load(std::memory_order_seq_cst)) return nullptr;
-    const int64_t next_ns = instances.end_overdue();
+    int64_t next_ns = instances.end_overdue();
+    const int64_t stuck_ns = instances.replace_stuck();
+    if (next_ns == 0 || (stuck_ns != 0 && stuck_ns < next_ns)) next_ns = stuck_ns;
     const int64_t left = next_ns == 0 ? -1 : std::max<int64_t>(next_ns - instances.host().now_ns(), 0);
     if (left == 0) continue;
     helpers.changed_.sleep(seen, instances.host().slice_ns(left), WaitPolicy{}, [&] {

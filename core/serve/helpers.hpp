@@ -37,6 +37,8 @@ class Helpers {
   // Whether the host has yet to be told of an end.
   bool has_untold() const noexcept { return untold_.load(std::memory_order_relaxed) != 0; }
   bool telling() const noexcept { return teller_id_.load(std::memory_order_relaxed) == this_thread(); }
+  // No deadline counts any more.
+  void stop_clock() noexcept;
   // Ends the threads, after what they have to do.
   void stop() noexcept;
 

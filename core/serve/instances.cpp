@@ -27,6 +27,7 @@ ErrorRecord record_of(dist_status code) noexcept {
 Instances::Instances(Memory& memory, ReplicaPool& pool)
     : Counted(memory),
       pool_(pool),
+      clock_(pool.recorder()[LocalReplica{0}]),
       host_(pool.host()),
       timeout_ns_(pool.timeout_ns()),
       policy_(pool.policy()),
@@ -117,6 +118,15 @@ Status Instances::acquire(Request** out) {
 }
 
 Status Instances::submit(const Submission& given, Request** out) {
+  const Status submitted = try_submit(given, out);
+  if (!submitted.ok()) [[unlikely]] {
+    const auto why = static_cast<std::size_t>(refusal_of(submitted.code()));
+    refusals_[why].fetch_add(1, std::memory_order_relaxed);
+  }
+  return submitted;
+}
+
+Status Instances::try_submit(const Submission& given, Request** out) {
   if (given.cancel != nullptr && given.cancel->signalled())
     return fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason());
   DIST_TRY(need_helpers(given, false));
@@ -124,6 +134,8 @@ Status Instances::submit(const Submission& given, Request** out) {
   DIST_TRY(acquire(&request));
   // One use is of whoever ends it.
   request->begin(given, given.timeout_ns > 0 ? host_.now_ns() : 0, out == nullptr ? 1 : 2);
+  request->id = given.id;
+  request->accepted_at = clock_.now();
   const bool linked = request->link();
   using Arrived = RequestQueue::Arrived;
   Arrived arrived = Arrived::kFull;
@@ -137,7 +149,9 @@ Status Instances::submit(const Submission& given, Request** out) {
             ? fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason())
             : refusal("dist_submit");
     int instance = 0;
+    if (request->id == 0) request->id = ++numbered_;
     if (refused.ok()) arrived = queue_.arrive(*request, &instance);
+    if (arrived != Arrived::kFull) ++accepted_ever_;
     if (arrived == Arrived::kGiven) give(instance, *request);
     sooner = queue_.first_deadline() == request;
   }
@@ -164,9 +178,18 @@ void Instances::dispatch() noexcept {
   if (RequestQueue::Entry* const entry = queue_.next_for_all(); entry != nullptr) grant(*entry);
 }
 
+// Under the mutex: what an instance runs from now on; NULL: nothing.
+void Instances::occupy(Seat& at, Request* request) noexcept {
+  at.current = request;
+  at.stuck_at = 0;
+  at.told = false;
+  // A batcher's step has no deadline, and its items are no other thread's to end.
+  if (request != nullptr && !request->unlimited) watch(at, request->deadline_ns);
+}
+
 void Instances::give(int rank, Request& request) noexcept {
   Seat& to = seat(rank);
-  to.current = &request;
+  occupy(to, &request);
   to.given.store(&request, std::memory_order_release);
   to.bell.advance();
 }
@@ -190,7 +213,30 @@ void Instances::recycle(Request& request) noexcept {
   release();
 }
 
+Instances::Counts Instances::counts() const noexcept {
+  Counts now{};
+  {
+    const std::lock_guard lock(mutex_);
+    now.accepted = accepted_ever_;
+    now.queued = queue_.queued();
+    now.running = static_cast<uint64_t>(queue_.busy());
+    now.replaced = static_cast<uint64_t>(replaced_ever_);
+    now.stuck = static_cast<uint64_t>(stuck_.load(std::memory_order_relaxed));
+  }
+  for (std::size_t i = 0; i < kRefusals; ++i) now.refused[i] = refusals_[i].load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kRequestEnds; ++i) {
+    now.ended[i] = unbegun_[i].load(std::memory_order_relaxed);
+    for (const Seat& each : seats_) now.ended[i] += each.numbers.ended[i].get();
+  }
+  return now;
+}
+
 // ---- Ends ----
+
+void Instances::end_unbegun(Request& request, const ErrorRecord& why) noexcept {
+  if (!request.unlimited) count_unbegun(why.code);
+  request.end(Status(why.code), &why);
+}
 
 int64_t Instances::end_overdue() noexcept {
   int64_t next_ns = end_overdue_requests();
@@ -214,8 +260,7 @@ int64_t Instances::end_overdue_requests() noexcept {
       over = static_cast<Request*>(first);
       if (queue_.any_for_all() != nullptr) dispatch();
     }
-    const ErrorRecord why = overdue_in_queue(*over);
-    over->end(Status(why.code), &why);
+    end_unbegun(*over, overdue_in_queue(*over));
   }
 }
 
@@ -241,12 +286,18 @@ void Instances::withdraw_cancelled(Request& request, const char* reason) noexcep
     const std::lock_guard lock(mutex_);
     request.cancel_asked.store(true, std::memory_order_relaxed);
     // Where it runs, its run is linked too.
-    if (!request.queued) return;
+    if (!request.queued) {
+      for (Seat& each : seats_) {
+        if (each.current == &request) watch_told(each);
+      }
+      return;
+    }
     queue_.withdraw(request);
     if (queue_.any_for_all() != nullptr) dispatch();
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
   std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %.900s", reason);
+  count_unbegun(why.code);
   request.end_in_signal(why);
 }
 
@@ -258,7 +309,9 @@ void Instances::cancel(Request& request) noexcept {
     request.cancel_asked.store(true, std::memory_order_seq_cst);
     if (!request.queued) {
       for (Seat& each : seats_) {
-        if (each.current == &request) each.pool->pool().cancel("dist_work_cancel()");
+        if (each.current != &request) continue;
+        each.pool->pool().cancel("dist_work_cancel()");
+        watch_told(each);
       }
       return;
     }
@@ -267,7 +320,7 @@ void Instances::cancel(Request& request) noexcept {
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
   copy_text(why.message, "the request was cancelled before it began: dist_work_cancel()");
-  request.end(Status(why.code), &why);
+  end_unbegun(request, why);
 }
 
 void Instances::end_queued(const ErrorRecord& why) noexcept {
@@ -282,7 +335,7 @@ void Instances::end_queued(const ErrorRecord& why) noexcept {
       }
       queue_.withdraw(*entry);
     }
-    static_cast<Request&>(*entry).end(Status(why.code), &why);
+    end_unbegun(static_cast<Request&>(*entry), why);
   }
 }
 
@@ -294,6 +347,7 @@ void Instances::cancel(const char* reason) noexcept {
     each.current->cancelled_with_all = true;
     each.current->cancel_asked.store(true, std::memory_order_seq_cst);
     reason == nullptr ? each.pool->pool().cancel() : each.pool->pool().cancel(reason);
+    watch_told(each);
   }
 }
 

@@ -9,6 +9,7 @@
 // while a function of the host's is called or a thread waits.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory_resource>
@@ -26,11 +27,13 @@
 #include "core/serve/completions.hpp"
 #include "core/serve/helpers.hpp"
 #include "core/serve/request.hpp"
+#include "core/serve/request_numbers.hpp"
 #include "core/serve/request_queue.hpp"
 
 namespace dist {
 
 class Batcher;
+class Stuck;
 
 class Instances final : public Counted, public Tenant {
  public:
@@ -38,6 +41,8 @@ class Instances final : public Counted, public Tenant {
     bool helper_threads = false;  // also where replicas are the host's threads
     std::size_t max_queued = 1024;
     int64_t spin_ns = 60'000;
+    int64_t stuck_ns = 0;  // 0: never
+    int32_t max_replaced = 4;
     // The host's functions, on an instance's thread; NULL: none.
     dist_status (*create_state)(Replica& replica, const Options& self, void** out_state) = nullptr;
     void (*destroy_state)(void* state, const Options& self) = nullptr;
@@ -88,6 +93,11 @@ class Instances final : public Counted, public Tenant {
   // The pool is gone; handles of the host's may be left.
   void detach() noexcept;
 
+  // Whether functions are inside whose replicas have got other threads.
+  bool has_stuck() const noexcept { return stuck_.load(std::memory_order_acquire) != 0; }
+  void stop_clock() noexcept { helpers_.stop_clock(); }
+  void stuck_ends() noexcept { stuck_.fetch_sub(1, std::memory_order_release); }
+
   // ---- For requests ----
   void recycle(Request& request) noexcept;
   // It is about to be said that one has ended, and one is over for whoever ended it and has told the host.
@@ -109,6 +119,30 @@ class Instances final : public Counted, public Tenant {
   void tell(Promise& promise) noexcept { helpers_.tell(promise); }
   // Ends the queued requests whose deadline is over, and says when that of the next one is; 0: there is none.
   int64_t end_overdue() noexcept;
+  // The same of functions that are stuck, where watch() has been told of them (stuck.cpp).
+  int64_t replace_stuck() noexcept;
+
+  // ---- Looking inside ----
+  struct Counts {
+    uint64_t accepted;
+    uint64_t queued;
+    uint64_t running;
+    std::array<uint64_t, kRefusals> refused;
+    std::array<uint64_t, kRequestEnds> ended;
+    uint64_t replaced;
+    uint64_t stuck;
+  };
+  Counts counts() const noexcept;
+  Options options() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return options_;
+  }
+  const char* phase_name() const noexcept;
+  int num_instances() const noexcept { return static_cast<int>(seats_.size()); }
+  const RequestNumbers& numbers(int rank) const noexcept {
+    return seats_[static_cast<std::size_t>(rank)].numbers;
+  }
+  int32_t name_of(int rank) const noexcept { return pool_.name_of(rank); }
 
   // ---- Tenant ----
   Status take_all(const Asking& asking) noexcept override;
@@ -124,20 +158,32 @@ class Instances final : public Counted, public Tenant {
 
  private:
   friend class Helpers;
+  friend class Stuck;
   // kNever: nobody has opened them. kClosing: what was accepted ends. kEnding: the instances end their states.
   enum class Phase : uint8_t { kNever, kOpening, kOpen, kClosing, kEnding, kClosed };
 
+  // A thread that serves. While its call is kIn it may be left alone: kLeft, with what it has to end then.
+  struct Stay {
+    enum : uint32_t { kOut, kIn, kLeft };
+    bool left() const noexcept { return call.load(std::memory_order_acquire) == kLeft; }
+    std::atomic<uint32_t> call{kOut};
+    Stuck* stuck = nullptr;
+  };
+  struct Asked;
   struct alignas(kApart) Seat {
     Word bell;  // rung when there is something new for the instance
     std::atomic<Request*> given{nullptr};
     InnerPool* pool = nullptr;
     Request* current = nullptr;       // that it runs
-    uint32_t life = 0;                // how many threads the instance has had before
+    Stay* stay = nullptr;             // of the thread that serves
+    int64_t stuck_at = 0;             // when what it runs is stuck; 0: never
+    bool told = false;                // it has been told to end, at a moment that is not known yet
     bool attended = false;            // a thread serves here
     std::atomic<bool> inside{false};  // a function of the host's is under way
     bool ready = false;               // it has its state
     dist_status failure = DIST_OK;    // of making it
     ErrorRecord* why = nullptr;       // where there was memory for it
+    RequestNumbers numbers;
   };
   // One who wants all replicas, on the stack of the thread that waits.
   struct Asker final : RequestQueue::Entry, Cancel::Link {
@@ -156,6 +202,7 @@ class Instances final : public Counted, public Tenant {
   }
   Phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
   Status check_threads(const char* call) const noexcept;
+  Status check_watch() noexcept;
   Status open_with(const Options& options);
   Status await_ready() noexcept;
   void enter(Phase phase) noexcept;
@@ -168,6 +215,12 @@ class Instances final : public Counted, public Tenant {
   void end_if_none_is_left(const ErrorRecord& why) noexcept;
   Ref<Batcher> batcher(std::size_t which) noexcept;
   int64_t end_overdue_requests() noexcept;
+  Status try_submit(const Submission& given, Request** out);
+  // It has ended before its function was called.
+  void end_unbegun(Request& request, const ErrorRecord& why) noexcept;
+  void count_unbegun(dist_status status) noexcept {
+    unbegun_[static_cast<std::size_t>(end_of(status))].fetch_add(1, std::memory_order_relaxed);
+  }
   void dispatch() noexcept;
   void give(int rank, Request& request) noexcept;
   void grant(RequestQueue::Entry& entry) noexcept;
@@ -185,14 +238,24 @@ class Instances final : public Counted, public Tenant {
   void make_state(int rank);
   void end_state(Seat& seat);
   Status run_alone(Seat& seat, const Body& body, const RunLimits& limits);
-  Request* perform(Seat& seat, Request& request);
   void cancel_late(const Request& request, ReplicaPool& pool) noexcept;
-  Status run_request(Seat& seat, Request& request);
+  Request* perform(Seat& seat, Stay& stay, Request& request);
+  Status run_request(Seat& seat, Stay& stay, Request& request);
+  void count_end(Seat& seat, const Request& request, dist_status status) noexcept;
+  void count_times(Seat& seat, uint64_t accepted, uint64_t begun) noexcept;
+  void occupy(Seat& seat, Request* request) noexcept;
+  void watch(Seat& seat, int64_t end_ns) noexcept;
+  void watch_told(Seat& seat) noexcept;
+  Status prepare(int rank, Stuck** out_stuck, InnerPool** out_pool) noexcept;
+  ErrorRecord why_stuck(int rank, const Request& request) const noexcept;
+  void replace(int rank) noexcept;
+  void record_left(int rank, const Request& request, dist_status status) noexcept;
   static dist_status call_request(Replica& replica, const Body& self);
   static dist_status call_make(Replica& replica, const Body& self);
   static dist_status call_end(Replica& replica, const Body& self);
 
   ReplicaPool& pool_;
+  const Recorder& clock_;  // for stamps
   const Host host_;
   const int64_t timeout_ns_;
   std::mutex changing_;  // held by who opens or closes
@@ -210,9 +273,17 @@ class Instances final : public Counted, public Tenant {
   Promise* spare_ = nullptr;               // requests that serve again
   char all_cancelled_[kReasonBytes] = "";  // by the latest cancel() of all
   std::size_t out_ = 0;                    // requests that somebody has a use of
-  std::atomic<std::size_t> under_way_{0};  // of these, that have not ended,
-  std::atomic<std::size_t> accepted_{0};   // or whose end has not been told
-  Asker entering_;                         // of the host's threads
+  uint64_t accepted_ever_ = 0;
+  int64_t numbered_ = 0;       // requests without an id of the host's
+  int64_t watched_until_ = 0;  // when the clock's thread looks for stuck functions; 0: when it is told
+  int32_t replaced_ = 0;       // threads, since they were opened
+  int64_t replaced_ever_ = 0;
+  std::atomic<int> stuck_{0};  // functions that are still inside
+  std::array<std::atomic<uint64_t>, kRefusals> refusals_{};
+  std::array<std::atomic<uint64_t>, kRequestEnds> unbegun_{};  // ended so before an instance began them
+  std::atomic<std::size_t> under_way_{0};                      // of these, that have not ended,
+  std::atomic<std::size_t> accepted_{0};                       // or whose end has not been told
+  Asker entering_;                                             // of the host's threads
   std::mutex batchers_mutex_;
   Batcher* batchers_ = nullptr;
   Word settled_;  // how often something has changed that open() and close() wait for

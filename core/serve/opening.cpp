@@ -39,6 +39,18 @@ bool Instances::wait_until(int64_t deadline_ns, Holds&& holds) noexcept {
   }
 }
 
+const char* Instances::phase_name() const noexcept {
+  switch (phase()) {
+    case Phase::kNever: return "not open yet";
+    case Phase::kOpening: return "opening";
+    case Phase::kOpen: return "open";
+    case Phase::kClosing:
+    case Phase::kEnding: return "closing";
+    case Phase::kClosed: return "closed";
+  }
+  return "";
+}
+
 void Instances::enter(Phase phase) noexcept {
   {
     const std::lock_guard lock(mutex_);
@@ -60,6 +72,20 @@ Status Instances::check_threads(const char* call) const noexcept {
       "the strategy with dist_strategy_options.threads = DIST_THREADS_LIBRARY, or DIST_THREADS_HOST with "
       "dist_serve()",
       call);
+}
+
+Status Instances::check_watch() noexcept {
+  if (pool_.threads() == DIST_THREADS_HOST) {
+    return fail(DIST_UNIMPLEMENTED,
+                "dist_instances_open(): stuck_ns is for library threads: with DIST_THREADS_HOST there is no "
+                "other thread");
+  }
+  if (pool_.devices_of(LocalReplica{0}) != nullptr) {
+    return fail(
+        DIST_UNIMPLEMENTED,
+        "dist_instances_open(): stuck_ns is for replicas without logical devices, which would be stuck too");
+  }
+  return helpers_.need_clock();
 }
 
 Status Instances::open(const Options& options) {
@@ -85,10 +111,12 @@ Status Instances::open_once(const char* call) {
 
 Status Instances::open_with(const Options& options) {
   const Phase before = phase();
+  if (options.stuck_ns != 0) DIST_TRY(check_watch());
   {
     const std::lock_guard lock(mutex_);
     queue_.set_most(options.max_queued);  // nobody is in it
     options_ = options;
+    replaced_ = 0;
   }
   spin_ns_.store(std::max<int64_t>(options.spin_ns, 0), std::memory_order_relaxed);
   has_helpers_.store(options.helper_threads || pool_.threads() != DIST_THREADS_HOST,

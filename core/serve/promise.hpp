@@ -25,6 +25,7 @@ struct Submission {
   Body body;
   int32_t priority = 0;
   int64_t timeout_ns = 0;  // until its end; 0: none
+  int64_t id = 0;          // of a request, in traces; 0: its number among all
   Cancel* cancel = nullptr;
   Completions* completions = nullptr;  // where it arrives when it has ended; NULL: nowhere
   // Called there with the request and the body's context; NULL: not.

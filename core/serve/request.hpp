@@ -18,6 +18,9 @@ class Request : public Promise, public RequestQueue::Entry {
   // It is the caller's, with `uses` uses.
   void begin(const Submission& given, int64_t now_ns, int uses) noexcept;
 
+  int64_t id = 0;
+  uint64_t accepted_at = 0;  // a stamp of the recorders'
+
  private:
   void cancelled(const char* reason) noexcept override;
   void recycle() noexcept override;

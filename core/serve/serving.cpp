@@ -6,6 +6,7 @@
 #include "core/base/os/thread.hpp"
 #include "core/run/current.hpp"
 #include "core/serve/instances.hpp"
+#include "core/serve/stuck.hpp"
 
 namespace dist {
 
@@ -16,15 +17,18 @@ class Instances::Attending {
   Attending(Instances& instances, int rank) noexcept
       : instances_(instances), rank_(rank), seat_(instances.seat(rank)) {
     const std::lock_guard lock(instances_.mutex_);
-    life_ = seat_.life;
     seat_.attended = true;
+    seat_.stay = &stay_;
   }
   ~Attending() {
-    if (left_) return;
+    if (stay_.left()) stay_.stuck->end();
+    if (stay_.left() || left_) return;
     Request* cut = nullptr;
     {
       const std::lock_guard lock(instances_.mutex_);
       cut = std::exchange(seat_.current, nullptr);
+      seat_.stay = nullptr;
+      seat_.stuck_at = 0;
       seat_.given.store(nullptr, std::memory_order_relaxed);
       seat_.inside.store(false, std::memory_order_release);
       seat_.attended = false;
@@ -35,7 +39,11 @@ class Instances::Attending {
     (void)failed_precondition("replica %d's thread ended inside its function (pthread_exit)",
                               instances_.pool_.name_of(rank_));
     const ErrorRecord why = last_error();
-    if (cut != nullptr) cut->end(Status(why.code), &why);
+    if (cut != nullptr) {
+      instances_.pool_.recorder()[LocalReplica{rank_}].end_request();
+      instances_.count_end(seat_, *cut, why.code);
+      cut->end(Status(why.code), &why);
+    }
     if (seat_.failure != DIST_OK && seat_.why != nullptr) *seat_.why = why;
     const bool library = instances_.pool_.threads() != DIST_THREADS_HOST;
     const Status replaced = library ? instances_.pool_.replace_thread(LocalReplica{rank_}) : kOk;
@@ -52,8 +60,7 @@ class Instances::Attending {
 
   int rank() const noexcept { return rank_; }
   Seat& seat() const noexcept { return seat_; }
-  // Under the mutex: whether the replica has got another thread.
-  bool replaced() const noexcept { return seat_.life != life_; }
+  Stay& stay() noexcept { return stay_; }
   // It goes, by itself.
   void leave() noexcept { left_ = true; }
 
@@ -61,7 +68,7 @@ class Instances::Attending {
   Instances& instances_;
   const int rank_;
   Seat& seat_;
-  uint32_t life_;
+  Stay stay_;
   bool left_ = false;
 };
 
@@ -76,10 +83,10 @@ bool Instances::serve(int rank, const std::atomic<uint32_t>& started, uint32_t s
 // The request that a free instance takes; NULL: it waits.
 Request* Instances::come(int rank) noexcept {
   Seat& at = seat(rank);
-  at.current = nullptr;
+  occupy(at, nullptr);
   if (!at.ready) return nullptr;
   RequestQueue::Entry* const entry = queue_.come(rank);
-  at.current = static_cast<Request*>(entry);
+  occupy(at, static_cast<Request*>(entry));
   if (entry == nullptr && queue_.any_for_all() != nullptr) dispatch();
   return at.current;
 }
@@ -112,6 +119,7 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
         if (called()) {
           (void)queue_.leave(here.rank());
           at.attended = false;
+          at.stay = nullptr;
           return true;
         }
         if (at.ready && !queue_.is_free(here.rank())) request = come(here.rank());
@@ -123,8 +131,8 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
       continue;
     }
     while (request != nullptr) {
-      request = perform(at, *request);
-      if (memory().forked()) return false;
+      request = perform(at, here.stay(), *request);
+      if (memory().forked() || here.stay().left()) return false;
     }
   }
 }
@@ -229,12 +237,36 @@ Status Instances::run_alone(Seat& at, const Body& body, const RunLimits& limits)
   return status;
 }
 
+struct Instances::Asked {
+  Request& request;
+  Stay& stay;
+};
+
+// Once the function has been left alone, its request is another's, or nobody's.
 dist_status Instances::call_request(Replica& replica, const Body& self) {
-  const auto& request = *static_cast<const Request*>(self.context);
+  const auto& asked = *static_cast<const Asked*>(self.context);
+  const Request& request = asked.request;
   // What came before its groups had begun.
   if (request.cancel_asked.load(std::memory_order_seq_cst))
     request.home().cancel_late(request, replica.pool());
-  return request.body().call(replica, request.body());
+  const Body body = request.body();
+  struct Inside {
+    Inside(Stay& of, Replica& on) noexcept : stay(of), replica(on) {
+      // release: what this thread has recorded, for who may leave it alone.
+      stay.call.store(Stay::kIn, std::memory_order_release);
+    }
+    ~Inside() {
+      uint32_t in = Stay::kIn;
+      if (!stay.call.compare_exchange_strong(in, Stay::kOut, std::memory_order_acq_rel))
+        replica.record_in(stay.stuck->recorder());
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    Stay& stay;
+    Replica& replica;
+  };
+  const Inside inside(asked.stay, replica);
+  return body.call(replica, body);
 }
 
 void Instances::cancel_late(const Request& request, ReplicaPool& pool) noexcept {
@@ -246,17 +278,45 @@ void Instances::cancel_late(const Request& request, ReplicaPool& pool) noexcept 
   pool.cancel(reason);
 }
 
-Status Instances::run_request(Seat& at, Request& request) {
+Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   if (request.deadline_ns != 0 && host_.now_ns() >= request.deadline_ns)
     return fail(overdue_in_queue(request));
-  return run_alone(at, Body{.call = call_request, .context = &request},
-                   {request.timeout_ns(), request.cancel_object(), "dist_submit", request.deadline_ns});
+  Recorder& recorder = pool_.recorder()[LocalReplica{static_cast<int>(&at - seats_.data())}];
+  const bool of_batcher = request.unlimited;
+  const uint64_t accepted = of_batcher ? 0 : request.accepted_at;
+  const uint64_t begun = recorder.now();
+  if (!of_batcher) recorder.begin_request(request.id, accepted);
+  Asked asked{request, stay};
+  at.inside.store(true, std::memory_order_relaxed);
+  const Status status = at.pool->pool().run(
+      Body{.call = call_request, .context = &asked},
+      {request.timeout_ns(), request.cancel_object(), "dist_submit", request.deadline_ns});
+  if (stay.left()) return status;
+  at.inside.store(false, std::memory_order_release);
+  recorder.end_request();
+  if (!of_batcher) count_times(at, accepted, begun);
+  return status;
 }
 
-// Runs it, and returns what the instance does next; NULL: it looks for itself.
-Request* Instances::perform(Seat& at, Request& request) {
-  const Status status = run_request(at, request);
-  if (memory().forked()) return nullptr;
+// A batcher's step is no request of the host's.
+void Instances::count_end(Seat& at, const Request& request, dist_status status) noexcept {
+  if (!request.unlimited) at.numbers.ended[static_cast<std::size_t>(end_of(status))].add(1);
+}
+
+void Instances::count_times(Seat& at, uint64_t accepted, uint64_t begun) noexcept {
+  begun = std::max(begun, accepted);
+  const uint64_t ended = std::max(clock_.now(), begun);
+  at.numbers.queued.add(begun - accepted);
+  at.numbers.computed.add(ended - begun);
+  at.numbers.waited.add(ended - accepted);
+}
+
+// Runs it, and returns what the instance does next; NULL: it looks for itself, or has been left alone, and the seat and the
+// request are no longer its own.
+Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
+  const Status status = run_request(at, stay, request);
+  if (memory().forked() || stay.left()) return nullptr;
+  count_end(at, request, status.code());
   Request* next = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -311,11 +371,12 @@ Status Instances::serve_here(GlobalReplica replica) {
       if (request == nullptr && at.ready && !queue_.is_free(rank)) request = come(rank);
       if (request == nullptr && !at.ready) {
         at.attended = false;
+        at.stay = nullptr;
         here.leave();
         return at.failure == DIST_OK ? kOk : at.why != nullptr ? fail(*at.why) : Status(at.failure);
       }
     }
-    while (request != nullptr) request = perform(at, *request);
+    while (request != nullptr) request = perform(at, here.stay(), *request);
     await(at.bell, rung, [&] { return at.bell.value.load(std::memory_order_seq_cst) != rung; });
   }
 }

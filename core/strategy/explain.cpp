@@ -16,6 +16,7 @@
 #include "core/collective/exchange.hpp"
 #include "core/collective/route.hpp"
 #include "core/kernel/reduce.hpp"
+#include "core/serve/write_metrics.hpp"
 
 namespace dist {
 namespace {
@@ -331,6 +332,7 @@ void explain(Strategy& strategy, TextOut& out) {
   write_waiting(strategy, out);
   write_algorithms(strategy, out);
   write_groups(strategy, out);
+  if (Instances* const instances = strategy.known_instances(); instances != nullptr) explain(*instances, out);
   const FlightRecorder& recorder = strategy.recorder();
   out.add("memory: %s held from the strategy's allocator, %s of it by the flight recorder\n",
           Size(strategy.memory().held()).text, Size(recorder.bytes()).text);

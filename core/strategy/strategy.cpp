@@ -376,6 +376,11 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   }
   if (Instances* const instances = strategy->known_instances(); instances != nullptr)
     DIST_TRY(instances->end_idle("dist_strategy_destroy"));
+  // A stuck function may hold the strategy for long: the other threads end now.
+  if (Instances* const instances = strategy->known_instances(); instances != nullptr && instances->has_stuck()) {
+    strategy->pool().end_threads();
+    instances->detach();
+  }
   reforming.unlock();
   strategy->release();
   return kOk;
@@ -425,6 +430,8 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
     instances->shut_down("dist_strategy_shutdown", deadline_ns);
   }
   strategy->pool().shut_down(deadline_ns, inside, "dist_strategy_shutdown");
+  if (Instances* const instances = strategy->known_instances(); instances != nullptr && instances->has_stuck())
+    instances->stop_clock();
   strategy->formation().close();
   reforming.unlock();
   strategy->release();

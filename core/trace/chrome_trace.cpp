@@ -89,11 +89,31 @@ class ChromeTrace : private TraceJson {
   // The replica's function, or a call that came to no round.
   void write_alone(const Event& event) {
     const bool run = event.collective == DIST_COLLECTIVE_RETURN;
-    const char* title = run ? "run" : collective_name(event.collective);
+    const char* title = event.of_request ? "request" : run ? "run" : collective_name(event.collective);
     const char* category = run ? title : "collective";
     begin_slice(category, title, event);
     if (run && event.run != 0) number("run", event.run);
+    if (event.of_request) {
+      number("request", event.request);
+      number("queued_ns", event.begin_ns - event.accepted_ns);
+    }
     end_slice(category, title, event);
+    if (event.of_request) write_queued(event);
+  }
+
+  // Others ran there meanwhile: it lies in a row of its own.
+  void write_queued(const Event& event) {
+    const int64_t id = ++ids_;
+    const auto end_of_queue = [&](const char* phase, int64_t at_ns) {
+      begin(phase, "queue", "queued", event.replica, at_ns);
+      number("id", id);
+      TraceJson::begin("args");
+      number("request", event.request);
+      end();
+      end();
+    };
+    end_of_queue("b", event.accepted_ns);
+    end_of_queue("e", event.begin_ns);
   }
 
   void write_member(const Event& event, const Round& round) {

@@ -22,10 +22,20 @@ void Recorder::end_run(dist_status status) noexcept {
   Arrival run;
   run.collective = DIST_COLLECTIVE_RETURN;
   write(run);
+  if (accepted_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    name_request();
   finish(next_ - 1, began_, end, status);
   runs_.add(1);
   run_ticks_.add(end - began_);
   if (status != DIST_OK) of(run_errors_, status).add(1);
+}
+
+// Of the event that has just been written.
+[[gnu::noinline, gnu::cold]] void Recorder::name_request() noexcept {
+  Slot& slot = slots_[(next_ - 1) & (kEvents - 1)];
+  put(slot[kBytes], request_.load(std::memory_order_relaxed));
+  put(slot[kLate], accepted_.load(std::memory_order_relaxed));
+  put(slot[kWhat], slot[kWhat] | kOfRequest);
 }
 
 uint64_t Recorder::issue(const Arrival& arrival) noexcept {
@@ -77,8 +87,9 @@ bool Recorder::read(uint64_t index, Slot& out) const noexcept {
     out[kTag + i] = i < tag_words ? load(static_cast<int>(kTag + i), std::memory_order_acquire) : 0;
   }
   const bool of_workers = (out[kWhat] & kOfWorkers) != 0;
-  for (int word = kWorkers; word < kWords; ++word)
-    out[word] = of_workers ? load(word, std::memory_order_acquire) : 0;
+  out[kWorkers] = of_workers ? load(kWorkers, std::memory_order_acquire) : 0;
+  const bool has_late = (out[kWhat] & (kOfWorkers | kOfRequest)) != 0;
+  out[kLate] = has_late ? load(kLate, std::memory_order_acquire) : 0;
   // relaxed: the acquires above keep it behind them.
   return load(kVersion, std::memory_order_relaxed) == version;
 }

@@ -81,6 +81,8 @@ class alignas(128) Recorder {
   static_assert(kTag + kTagWords <= kWorkers);
   // In kWhat: other workers take part, and kWorkers, kLate have been written.
   static constexpr uint64_t kOfWorkers = uint64_t{1} << 41;
+  // The run of a request: kBytes is its id, and kLate when it was accepted.
+  static constexpr uint64_t kOfRequest = uint64_t{1} << 42;
   // What kWorkers says: nothing; for whom the event waits; who was last, and kLate by how much.
   enum class WorkersWord : uint8_t { kNothing, kMissing, kLast };
 
@@ -96,6 +98,12 @@ class alignas(128) Recorder {
     run_began_.store(now(), std::memory_order_relaxed);
   }
   void end_run(dist_status status) noexcept;
+  // Around a run that is a request's, where there is one at all. `accepted` is a stamp.
+  void begin_request(int64_t id, uint64_t accepted) noexcept {
+    request_.store(static_cast<uint64_t>(id), std::memory_order_relaxed);
+    accepted_.store(accepted, std::memory_order_relaxed);
+  }
+  void end_request() noexcept { accepted_.store(0, std::memory_order_relaxed); }
 
   // A blocking collective: begin(), open() where its arguments were found good, arrived() when all have come,
   // close().
@@ -135,6 +143,9 @@ class alignas(128) Recorder {
   const Sum& run_errors(int status) const noexcept { return run_errors_[status]; }  // of the function
   // When the function that is running began; 0: none is.
   uint64_t run_began() const noexcept { return run_began_.load(std::memory_order_relaxed); }
+  // Of which request that is, and when it was accepted; 0: of none.
+  int64_t request() const noexcept { return static_cast<int64_t>(request_.load(std::memory_order_relaxed)); }
+  uint64_t accepted() const noexcept { return accepted_.load(std::memory_order_relaxed); }
 
   uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
   // Copies event `index`. False: it is no longer there, or changes just now.
@@ -148,6 +159,7 @@ class alignas(128) Recorder {
     return sums[status > 0 && status < kStatuses ? status : DIST_UNKNOWN];
   }
   void write(const Arrival& arrival) noexcept;
+  void name_request() noexcept;
   void finish(uint64_t index, uint64_t arrived, uint64_t end, dist_status status) noexcept;
 
   Slot* const slots_;
@@ -161,6 +173,8 @@ class alignas(128) Recorder {
   uint64_t next_ = 0;  // the index of the next event
   std::atomic<uint64_t> count_{0};
   std::atomic<uint64_t> run_began_{0};
+  std::atomic<uint64_t> request_{0};
+  std::atomic<uint64_t> accepted_{0};
   Sum waited_;
   Sum runs_;
   Sum run_ticks_;

@@ -33,6 +33,11 @@ Event decode(const Recorder::Slot& slot, GlobalReplica replica, const FlightReco
   event.sequence = static_cast<uint32_t>(slot[Recorder::kSequence]);
   event.run = static_cast<uint32_t>(slot[Recorder::kSequence] >> 32);
   event.bytes = slot[Recorder::kBytes];
+  event.of_request = (what & Recorder::kOfRequest) != 0;
+  if (event.of_request) {
+    event.request = static_cast<int64_t>(event.bytes);
+    event.accepted_ns = scale.time_ns(slot[Recorder::kLate]);
+  }
   event.over = slot[Recorder::kEnd] != 0;
   event.begin_ns = scale.time_ns(slot[Recorder::kBegin]);
   // One that began while the others were read is as old as nothing.
@@ -94,6 +99,8 @@ Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
 
 void Snapshot::read(const Recorder& recorder, GlobalReplica replica, const FlightRecorder::Scale& scale) {
   const uint64_t run_began = recorder.run_began();
+  const uint64_t accepted = recorder.accepted();
+  const int64_t request = recorder.request();
   const uint64_t end = recorder.count();
   for (uint64_t index = end > Recorder::kEvents ? end - Recorder::kEvents : 0; index < end; ++index) {
     Recorder::Slot slot;
@@ -105,6 +112,9 @@ void Snapshot::read(const Recorder& recorder, GlobalReplica replica, const Fligh
   running.replica = replica;
   running.collective = DIST_COLLECTIVE_RETURN;
   running.begin_ns = scale.time_ns(run_began);
+  running.of_request = accepted != 0;
+  running.request = request;
+  running.accepted_ns = running.of_request ? scale.time_ns(accepted) : 0;
   running.arrived_ns = running.end_ns = std::max(running.begin_ns, scale.now_ns());
   events_.push_back(running);
 }

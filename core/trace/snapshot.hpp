@@ -36,6 +36,9 @@ struct Event {
   bool asynchronous;
   bool of_workers;  // others take part, of whom `others` knows something in one event of this worker's
   OtherWorkers others;
+  bool of_request;     // a run of one: dist_submit()
+  int64_t request;     // its id
+  int64_t accepted_ns;
   bool over;  // else it has begun only: arrived_ns and end_ns are the snapshot's moment
   uint64_t bytes;
   int64_t begin_ns;

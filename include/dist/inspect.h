@@ -56,6 +56,9 @@ extern "C" {
  * an arrow from the last to come to who waited longest. What has only begun is there too, with the replicas that it
  * waits for. Asynchronous collectives have rows of their own. Times are the system's steady clock.
  *
+ * A request (dist_submit()) is a slice "request" on the row of the replica that ran it, with its id and how long it was
+ * queued; a slice "queued" in a row of its own is that time.
+ *
  * Of several workers each writes a trace of its own, in which the process is the worker (pid: its number), a thread is a
  * replica (tid: its id), and the one behind the last replica of all is what the worker does outside of replicas. A
  * collective says which worker's replica came last, as dist_stragglers() has it, and, while it waits for others, how many
@@ -89,6 +92,19 @@ DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, di
  *     dist_workers_up, dist_closures_queued, dist_closures_in_flight
  *     dist_closures_scheduled_total, dist_closures_total{end: completed, failed or cancelled}, dist_closure_losses_total
  *     dist_coordinator_sent_bytes_total, dist_coordinator_received_bytes_total
+ *
+ * and of a strategy with instances (dist_submit())
+ *
+ *     dist_requests_queued, dist_requests_running
+ *     dist_requests_accepted_total, dist_requests_refused_total{reason: full (or no memory), closed, cancelled or other}
+ *     dist_requests_ended_total{end: completed, failed, cancelled or overdue}
+ *     dist_instances_replaced_total, dist_instances_stuck
+ *     dist_request_queue_seconds, dist_request_compute_seconds,
+ *     dist_request_wait_seconds                                                               for each replica
+ *
+ * The last three are histograms of the requests whose functions were called: from dist_submit() until then, inside the
+ * function, and both. Their bounds are powers of two from 1 us to 16.8 s; a time may count as up to a quarter longer than it
+ * was, never as shorter.
  *
  * `name` becomes the label `strategy` of every sample, for processes that have several; NULL: no such label. Of several
  * workers every sample has the label `worker`, and `replica` is the id among those of all workers.

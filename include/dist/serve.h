@@ -31,6 +31,12 @@
  * dist_work_cancel() or the end of the instances. While it is queued each of these ends it at once. While its function
  * runs, dist_replica_check() tells the function, and so does what its logical devices call; it has ended when the function
  * has returned.
+ *
+ * A function that does not return, though it has been told, holds up its replica, and all runs with it. With
+ * dist_instances_options.stuck_ns the replica gets another thread then, which makes a state of its own and warms up; the
+ * request ends with DEADLINE_EXCEEDED or CANCELLED, and names the replica. From then on the function gets CANCELLED from
+ * libdist, whatever it calls with its handle. What it returns is dropped, and its thread ends its state and itself; until
+ * then it uses `fn`, `user_data`, and what it sees of versions (dist_replica_version()). A batcher's step is waited for.
  */
 #ifndef DIST_SERVE_H
 #define DIST_SERVE_H
@@ -74,10 +80,14 @@ typedef struct dist_instances_options {
   dist_instance_create_fn create_state; /* NULL: instances have no state */
   dist_instance_destroy_fn destroy_state; /* NULL: nothing is done at their end */
   dist_replica_fn warm_up; /* called once on each instance, after create_state, before it gets requests; NULL: nothing */
-  void *user_data;         /* of these functions; used until the instances have closed */
+  void *user_data;         /* of these functions; used until the instances have closed, and stuck functions have returned */
+  int64_t stuck_ns;        /* how long after its deadline or cancel a request's function may go on before its replica gets
+                              another thread; 0: for ever */
+  int32_t max_replaced;    /* how often that may be done; 0: 4 times */
+  int32_t reserved;        /* 0 */
 } dist_instances_options;
 #define DIST_INSTANCES_OPTIONS_INIT \
-  { sizeof(dist_instances_options), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_instances_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_instances_options. */
 DIST_API void dist_instances_options_init(dist_instances_options *options, uint32_t struct_size_bytes);
@@ -92,7 +102,9 @@ DIST_API void dist_instances_options_init(dist_instances_options *options, uint3
  * Owns     options may be NULL.
  * Errors   FAILED_PRECONDITION  the calling thread of dist_run() is replica 0 (DIST_THREADS_CALLER): create the strategy with
  *                               DIST_THREADS_LIBRARY or DIST_THREADS_HOST; instances are open already.
- *          UNIMPLEMENTED        the strategy has several workers.
+ *          UNIMPLEMENTED        the strategy has several workers; stuck_ns where threads are the host's, or replicas have
+ *                               logical devices, which would be stuck too.
+ *          INVALID_ARGUMENT     an option is out of its range.
  *          CANCELLED            the strategy ends meanwhile.
  *          any                  what create_state or warm_up returned, of the lowest replica that failed.
  */
@@ -160,9 +172,10 @@ typedef struct dist_submit_options {
   dist_cancel *cancel;           /* ends it; NULL: none */
   dist_completions *completions; /* where it arrives when it has ended; NULL: nowhere */
   dist_done_fn done;             /* called when it has ended; NULL: nothing. Not with completions */
+  int64_t request_id;            /* in traces (dist_write_trace()), to find it there; 0: libdist numbers them from 1 on */
 } dist_submit_options;
 #define DIST_SUBMIT_OPTIONS_INIT \
-  { sizeof(dist_submit_options), 0, 0, 0, 0, 0 }
+  { sizeof(dist_submit_options), 0, 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_submit_options. */
 DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t struct_size_bytes);
@@ -177,7 +190,7 @@ DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t st
  *
  * Context  Any thread, concurrent; also inside a replica, a dist_done_fn, and any function of the host's.
  * Blocks   Never for a function of the host's. The first one opens the instances: dist_instances_open().
- * Owns     fn and user_data are used until the request has ended. *out_work is the caller's: dist_work_destroy(), before
+ * Owns     fn and user_data are used until the request has ended, and the function has returned (stuck_ns). *out_work is the caller's: dist_work_destroy(), before
  *          dist_strategy_destroy(). out_work may be NULL. options may be NULL.
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL; an option is out of its range; completions and done together.
  *          RESOURCE_EXHAUSTED   max_queued requests wait; no memory.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/trace: the recorder's ring under a writer, what a snapshot makes of it, and text of any bytes.
+#include <algorithm>
 #include <atomic>
 #include <csetjmp>
 #include <cstdarg>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/base/collective_traits.hpp"
+#include "core/trace/histogram.hpp"
 #include "core/trace/metrics.hpp"
 #include "core/trace/snapshot.hpp"
 #include "core/trace/spans.hpp"
@@ -55,6 +57,31 @@ void take_part(Recorder& recorder, uint32_t round, int members, const char* tag,
 void let_time_pass() {
   const int64_t start = steady_now_ns();
   while (steady_now_ns() < start + 1000) spin_pause();
+}
+
+// Every time has a bucket whose times are at most a quarter apart.
+void histogram_has_all_times(void**) {
+  Histogram histogram;
+  uint64_t sum = 0;
+  const auto check = [&](uint64_t ticks) {
+    const int place = Histogram::place_of(ticks);
+    assert_true(place >= 0 && place < Histogram::kBuckets);
+    const uint64_t begin = Histogram::begin_of(place);
+    const uint64_t end = Histogram::begin_of(place + 1);
+    assert_true(begin <= ticks);
+    if (place + 1 < Histogram::kBuckets) assert_true(ticks < end && (end - begin) * 4 <= std::max<uint64_t>(begin, 4));
+    const uint64_t before = histogram.count(place);
+    histogram.add(ticks);
+    sum += ticks;
+    assert_int_equal(histogram.count(place), before + 1);
+    assert_int_equal(histogram.sum(), sum);
+  };
+  for (uint64_t ticks = 0; ticks < 5000; ++ticks) check(ticks);
+  for (int power = 12; power < 64; ++power) {
+    for (int offset = -1; offset <= 1; ++offset) check((uint64_t{1} << power) + static_cast<uint64_t>(offset));
+  }
+  check(UINT64_MAX);
+  for (int i = 1; i < Histogram::kBuckets; ++i) assert_true(Histogram::begin_of(i) > Histogram::begin_of(i - 1));
 }
 
 void ring_keeps_the_latest(void**) {
@@ -370,6 +397,7 @@ void the_latest_spans_stay(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
+      cmocka_unit_test(histogram_has_all_times),
       cmocka_unit_test(ring_keeps_the_latest),         cmocka_unit_test(fields_come_back),
       cmocka_unit_test(what_has_begun_is_seen),        cmocka_unit_test(a_refused_call_meets_nobody),
       cmocka_unit_test(asynchronous_ones_overlap),     cmocka_unit_test(readers_see_whole_events),

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Histogram: how often a time was about how long. One thread adds to it; any may read, at any time.
+//
+// It counts ticks, so that adding takes no conversion: four buckets for each power of two, in memory of a fixed size. What is
+// shown has fewer buckets, of nanoseconds: a time may count as up to a quarter longer there than it was, never as shorter.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "core/trace/recorder.hpp"
+
+namespace dist {
+
+class Histogram {
+ public:
+  static constexpr int kBuckets = 4 * 44;  // the last one's times are hours, and more
+
+  void add(uint64_t ticks) noexcept {
+    buckets_[place_of(ticks)].add(1);
+    sum_.add(ticks);
+  }
+
+  uint64_t count(int bucket) const noexcept { return buckets_[bucket].get(); }
+  uint64_t sum() const noexcept { return sum_.get(); }
+
+  static constexpr int place_of(uint64_t ticks) noexcept {
+    if (ticks < 4) return static_cast<int>(ticks);
+    const int power = std::bit_width(ticks) - 1;
+    const int place = 4 * (power - 1) + static_cast<int>((ticks >> (power - 2)) & 3);
+    return place < kBuckets ? place : kBuckets - 1;
+  }
+  // The least that is counted there.
+  static constexpr uint64_t begin_of(int bucket) noexcept {
+    if (bucket < 4) return static_cast<uint64_t>(bucket);
+    return (uint64_t{4} + static_cast<uint64_t>(bucket % 4)) << (bucket / 4 - 1);
+  }
+
+ private:
+  Sum buckets_[kBuckets];
+  Sum sum_;
+};
+
+}  // namespace dist
