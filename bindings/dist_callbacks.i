@@ -27,6 +27,10 @@ struct Callbacks {
   virtual int64_t method(int64_t token, const char *name, int64_t cancel, int64_t timeout_ns, int64_t args) = 0;
   /* closure: a dist_closure, there until the call is over */
   virtual int64_t closure(int64_t token, int64_t closure, int64_t args) = 0;
+  /* of instances; a state is a number that is not 0 */
+  virtual int64_t create_state(int64_t token, int64_t replica) = 0;
+  virtual void destroy_state(int64_t token, int64_t state) = 0;
+  virtual int32_t warm_up(int64_t token, int64_t replica) = 0;
   /* of a parameter server; n tensors by tensor_at() */
   virtual int32_t update_variables(int64_t token, int64_t variables, int64_t n, int64_t args) = 0;
   /* spec by tensor_at(); partitions by set_number_at(), as many as it has dimensions */
@@ -104,6 +108,15 @@ static dist_status on_method(const dist_rpc_context *context, dist_value *args, 
 }
 static dist_status on_closure(dist_closure *closure, dist_value *args, dist_value **out, void *token) {
   return hand_over(callbacks->closure(number(token), number(closure), number(args)), out);
+}
+static dist_status on_create_state(dist_replica *replica, void **out_state, void *token) {
+  return hand_over(callbacks->create_state(number(token), number(replica)), out_state);
+}
+static void on_destroy_state(void *state, void *token) {
+  callbacks->destroy_state(number(token), number(state));
+}
+static dist_status on_warm_up(dist_replica *replica, void *token) {
+  return callbacks->warm_up(number(token), number(replica));
 }
 static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
   return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));

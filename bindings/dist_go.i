@@ -51,6 +51,7 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_replica)
 %dist_handle(dist_group)
 %dist_handle(dist_work)
+%dist_handle(dist_completions)
 %dist_handle(dist_cancel)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)

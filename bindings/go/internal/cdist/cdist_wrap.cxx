@@ -483,6 +483,10 @@ struct Callbacks {
   virtual int64_t method(int64_t token, const char *name, int64_t cancel, int64_t timeout_ns, int64_t args) = 0;
   /* closure: a dist_closure, there until the call is over */
   virtual int64_t closure(int64_t token, int64_t closure, int64_t args) = 0;
+  /* of instances; a state is a number that is not 0 */
+  virtual int64_t create_state(int64_t token, int64_t replica) = 0;
+  virtual void destroy_state(int64_t token, int64_t state) = 0;
+  virtual int32_t warm_up(int64_t token, int64_t replica) = 0;
   /* of a parameter server; n tensors by tensor_at() */
   virtual int32_t update_variables(int64_t token, int64_t variables, int64_t n, int64_t args) = 0;
   /* spec by tensor_at(); partitions by set_number_at(), as many as it has dimensions */
@@ -560,6 +564,15 @@ static dist_status on_method(const dist_rpc_context *context, dist_value *args, 
 }
 static dist_status on_closure(dist_closure *closure, dist_value *args, dist_value **out, void *token) {
   return hand_over(callbacks->closure(number(token), number(closure), number(args)), out);
+}
+static dist_status on_create_state(dist_replica *replica, void **out_state, void *token) {
+  return hand_over(callbacks->create_state(number(token), number(replica)), out_state);
+}
+static void on_destroy_state(void *state, void *token) {
+  callbacks->destroy_state(number(token), number(state));
+}
+static dist_status on_warm_up(dist_replica *replica, void *token) {
+  return callbacks->warm_up(number(token), number(replica));
 }
 static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
   return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
@@ -862,6 +875,19 @@ SWIGINTERN dist_kubernetes_options *new_dist_kubernetes_options(){
     return options;
   }
 SWIGINTERN void delete_dist_kubernetes_options(dist_kubernetes_options *self){ delete dist_swig::kept(self); }
+
+/** dist_submit() with its options; the request's token is dist_work_user_data(). */
+static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int32_t priority,
+                          int64_t timeout_ns, dist_cancel *cancel, dist_completions *completions,
+                          dist_work **out_work) {
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.priority = priority;
+  options.timeout_ns = timeout_ns;
+  options.cancel = cancel;
+  options.completions = completions;
+  return dist_submit(strategy, fn, user_data, &options, out_work);
+}
+
 SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ self->allocator = dist_swig::counting; }
 SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
     dist_swig::Kept<dist_strategy_options> *options = new dist_swig::Kept<dist_strategy_options>();
@@ -966,6 +992,18 @@ SWIGINTERN void dist_apply_options_set_function(dist_apply_options *self,int64_t
   }
 SWIGINTERN void dist_apply_options_want_norm(dist_apply_options *self){ self->out_norm = &dist_swig::kept(self)->norm; }
 SWIGINTERN double dist_apply_options_norm(dist_apply_options *self){ return dist_swig::kept(self)->norm; }
+SWIGINTERN dist_instances_options *new_dist_instances_options(){
+    dist_swig::Kept<dist_instances_options> *options = new dist_swig::Kept<dist_instances_options>();
+    dist_instances_options_init(options, sizeof(dist_instances_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_instances_options(dist_instances_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_instances_options_set_functions(dist_instances_options *self,int64_t token,int32_t has_state,int32_t has_warm_up){
+    if (has_state) self->create_state = dist_swig::on_create_state;
+    if (has_state) self->destroy_state = dist_swig::on_destroy_state;
+    if (has_warm_up) self->warm_up = dist_swig::on_warm_up;
+    self->user_data = dist_swig::pointer(token);
+  }
 SWIGINTERN dist_variable_options *new_dist_variable_options(){
     dist_swig::Kept<dist_variable_options> *options = new dist_swig::Kept<dist_variable_options>();
     dist_variable_options_init(options, sizeof(dist_variable_options));
@@ -1428,14 +1466,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_f700c3c34968abdf(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_3c5ff5bee49ba720(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_f700c3c34968abdf(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_3c5ff5bee49ba720(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_f700c3c34968abdf(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_3c5ff5bee49ba720(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1444,12 +1482,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_f700c3c34968abdf(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_3c5ff5bee49ba720(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1462,12 +1500,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_f700c3c34968abdf(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_3c5ff5bee49ba720(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1478,12 +1516,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_f700c3c34968abdf(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_f700c3c34968abdf(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_3c5ff5bee49ba720(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1494,12 +1532,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_f700c3c34968abdf(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_f700c3c34968abdf(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_3c5ff5bee49ba720(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1518,12 +1556,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_f700c3c34968abdf(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_3c5ff5bee49ba720(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1532,12 +1570,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_f700c3c34968abdf(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_f700c3c34968abdf(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_3c5ff5bee49ba720(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1552,12 +1590,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_f700c3c34968abdf(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_f700c3c34968abdf(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_3c5ff5bee49ba720(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1570,12 +1608,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_f700c3c34968abdf(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f700c3c34968abdf(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_3c5ff5bee49ba720(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1586,12 +1624,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f700c3c34968abdf(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_f700c3c34968abdf(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_3c5ff5bee49ba720(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1602,24 +1640,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_f700c3c34968abdf(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_3c5ff5bee49ba720(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_f700c3c34968abdf(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_3c5ff5bee49ba720(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_f700c3c34968abdf(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_3c5ff5bee49ba720(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1636,12 +1674,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_f700c3c34968abdf(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_f700c3c34968abdf(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_3c5ff5bee49ba720(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1652,12 +1690,50 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_f700c3c34968abdf(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_f700c3c34968abdf(int, long long token, long long variables, long long n, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_3c5ff5bee49ba720(int, long long token, long long replica);
+int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  long long swig_replica;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int64_t)replica; 
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_3c5ff5bee49ba720(int, long long token, long long state);
+void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
+  long long swig_token;
+  long long swig_state;
+  
+  swig_token = (int64_t)token; 
+  swig_state = (int64_t)state; 
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_state);
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_3c5ff5bee49ba720(int, long long token, long long replica);
+int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_replica;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int64_t)replica; 
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_3c5ff5bee49ba720(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1670,12 +1746,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_f700c3c34968abdf(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_f700c3c34968abdf(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_3c5ff5bee49ba720(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1686,12 +1762,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_f700c3c34968abdf(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_f700c3c34968abdf(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_3c5ff5bee49ba720(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1700,10 +1776,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_f700c3c34968abdf(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_f700c3c34968abdf(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_3c5ff5bee49ba720(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1716,10 +1792,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_f700c3c34968abdf(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_f700c3c34968abdf(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_3c5ff5bee49ba720(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1740,10 +1816,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_f700c3c34968abdf(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_f700c3c34968abdf(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_3c5ff5bee49ba720(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1758,12 +1834,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_f700c3c34968abdf(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f700c3c34968abdf(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_3c5ff5bee49ba720(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1776,12 +1852,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f700c3c34968abdf(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_f700c3c34968abdf(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_3c5ff5bee49ba720(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1796,12 +1872,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_f700c3c34968abdf(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_f700c3c34968abdf(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_3c5ff5bee49ba720(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1812,15 +1888,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_f700c3c34968abdf(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_f700c3c34968abdf(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_3c5ff5bee49ba720(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_f700c3c34968abdf(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_3c5ff5bee49ba720(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1828,14 +1904,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_f700c3c34968abdf(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_3c5ff5bee49ba720(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_f700c3c34968abdf(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_3c5ff5bee49ba720(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_f700c3c34968abdf(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_3c5ff5bee49ba720(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1856,7 +1932,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_f700c3c34968abdf(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1865,7 +1941,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_f700c3c34968abdf(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_3c5ff5bee49ba720(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1875,7 +1951,7 @@ void _wrap_Swig_free_cdist_f700c3c34968abdf(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_f700c3c34968abdf(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1888,7 +1964,7 @@ void *_wrap_Swig_malloc_cdist_f700c3c34968abdf(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_OK_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1900,7 +1976,7 @@ intgo _wrap_DIST_OK_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CANCELLED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1912,7 +1988,7 @@ intgo _wrap_DIST_CANCELLED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_UNKNOWN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1924,7 +2000,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1936,7 +2012,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1948,7 +2024,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_NOT_FOUND_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1960,7 +2036,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1972,7 +2048,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1984,7 +2060,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -1996,7 +2072,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2008,7 +2084,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ABORTED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2020,7 +2096,7 @@ intgo _wrap_DIST_ABORTED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2032,7 +2108,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2044,7 +2120,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_INTERNAL_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2056,7 +2132,7 @@ intgo _wrap_DIST_INTERNAL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2068,7 +2144,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DATA_LOSS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2080,7 +2156,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_F16_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2092,7 +2168,7 @@ intgo _wrap_DIST_F16_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_BF16_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2104,7 +2180,7 @@ intgo _wrap_DIST_BF16_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_F32_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2116,7 +2192,7 @@ intgo _wrap_DIST_F32_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_F64_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2128,7 +2204,7 @@ intgo _wrap_DIST_F64_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_I8_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2140,7 +2216,7 @@ intgo _wrap_DIST_I8_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_U8_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2152,7 +2228,7 @@ intgo _wrap_DIST_U8_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_I16_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2164,7 +2240,7 @@ intgo _wrap_DIST_I16_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_U16_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2176,7 +2252,7 @@ intgo _wrap_DIST_U16_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_I32_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2188,7 +2264,7 @@ intgo _wrap_DIST_I32_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_U32_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2200,7 +2276,7 @@ intgo _wrap_DIST_U32_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_I64_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2212,7 +2288,7 @@ intgo _wrap_DIST_I64_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_U64_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2224,7 +2300,7 @@ intgo _wrap_DIST_U64_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COMPLEX64_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2236,7 +2312,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_BOOL_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2248,7 +2324,7 @@ intgo _wrap_DIST_BOOL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2260,7 +2336,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2272,7 +2348,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2284,7 +2360,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2296,7 +2372,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2308,7 +2384,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_USER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2320,7 +2396,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2332,7 +2408,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2344,7 +2420,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2356,7 +2432,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2368,7 +2444,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2380,7 +2456,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2392,7 +2468,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2404,7 +2480,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2416,7 +2492,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2428,7 +2504,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2440,7 +2516,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2452,7 +2528,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2464,7 +2540,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2476,7 +2552,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2488,7 +2564,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2500,7 +2576,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2512,7 +2588,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2524,7 +2600,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2536,7 +2612,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2548,7 +2624,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2560,7 +2636,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2572,7 +2648,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2584,7 +2660,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2596,7 +2672,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2608,7 +2684,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2620,7 +2696,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2632,7 +2708,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2644,7 +2720,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2656,7 +2732,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2668,7 +2744,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2680,7 +2756,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2692,7 +2768,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_THREADS_HOST_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2704,7 +2780,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2716,7 +2792,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2728,7 +2804,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2740,7 +2816,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2752,7 +2828,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2764,7 +2840,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2776,7 +2852,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2788,7 +2864,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2800,7 +2876,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2812,7 +2888,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2824,7 +2900,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2836,7 +2912,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_LIST_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2848,7 +2924,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_DICT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2860,7 +2936,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2872,7 +2948,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_NONE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2884,7 +2960,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2896,7 +2972,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2908,7 +2984,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2920,7 +2996,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2932,7 +3008,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2944,7 +3020,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2956,7 +3032,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2968,7 +3044,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2980,7 +3056,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -2992,7 +3068,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3004,7 +3080,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3016,7 +3092,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3028,7 +3104,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3040,7 +3116,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3052,7 +3128,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3064,7 +3140,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ASSIGN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3076,7 +3152,7 @@ intgo _wrap_DIST_ASSIGN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3088,7 +3164,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3100,7 +3176,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3112,7 +3188,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3124,7 +3200,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3136,7 +3212,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3148,7 +3224,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3160,7 +3236,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_OFF_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3172,7 +3248,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3184,7 +3260,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_FILE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3196,7 +3272,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_DATA_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3208,7 +3284,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_HINT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3220,7 +3296,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3232,7 +3308,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3244,7 +3320,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3256,7 +3332,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3268,7 +3344,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3280,7 +3356,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_NDIM_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3292,7 +3368,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3304,7 +3380,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3316,7 +3392,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_LOG_ERROR_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3328,7 +3404,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_LOG_WARNING_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3340,7 +3416,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_LOG_INFO_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3352,7 +3428,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3364,7 +3440,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3376,7 +3452,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3388,7 +3464,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3400,7 +3476,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3412,7 +3488,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3424,7 +3500,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3436,7 +3512,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3448,7 +3524,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3460,7 +3536,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3472,7 +3548,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3484,7 +3560,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3496,7 +3572,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3508,7 +3584,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_METRIC_SUM_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3520,7 +3596,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3532,7 +3608,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3544,7 +3620,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_APPLY_SGD_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3556,7 +3632,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3568,7 +3644,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3580,7 +3656,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3592,7 +3668,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3604,7 +3680,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3616,7 +3692,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3628,7 +3704,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3640,7 +3716,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3652,7 +3728,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_NONE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3664,7 +3740,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TASK_UNSET_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3676,7 +3752,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3688,7 +3764,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3700,7 +3776,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3712,7 +3788,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3724,7 +3800,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3736,7 +3812,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3748,7 +3824,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -3760,7 +3836,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-long long _wrap_memory_counter_cdist_f700c3c34968abdf() {
+long long _wrap_memory_counter_cdist_3c5ff5bee49ba720() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3771,7 +3847,7 @@ long long _wrap_memory_counter_cdist_f700c3c34968abdf() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f700c3c34968abdf(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3784,7 +3860,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f700c3c34968abdf(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3794,7 +3870,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3804,7 +3880,7 @@ void _wrap_delete_Callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3821,7 +3897,7 @@ intgo _wrap_Callbacks_replica_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3842,7 +3918,7 @@ long long _wrap_Callbacks_values_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3861,7 +3937,7 @@ long long _wrap_Callbacks_merge_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3880,7 +3956,7 @@ intgo _wrap_Callbacks_update_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3910,7 +3986,7 @@ long long _wrap_Callbacks_update_values_cdist_f700c3c34968abdf(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3927,7 +4003,7 @@ long long _wrap_Callbacks_source_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3953,7 +4029,7 @@ long long _wrap_Callbacks_file_source_cdist_f700c3c34968abdf(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3974,7 +4050,7 @@ long long _wrap_Callbacks_dataset_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3993,7 +4069,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_f700c3c34968abdf(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4012,7 +4088,7 @@ long long _wrap_Callbacks_value_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4027,7 +4103,7 @@ long long _wrap_Callbacks_initial_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4055,7 +4131,7 @@ long long _wrap_Callbacks_method_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4074,7 +4150,55 @@ long long _wrap_Callbacks_closure_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, 
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_create_state_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int64_t)(arg1)->create_state(arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_Callbacks_destroy_state_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  (arg1)->destroy_state(arg2,arg3);
+  
+}
+
+
+intgo _wrap_Callbacks_warm_up_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int32_t)(arg1)->warm_up(arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_update_variables_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4095,7 +4219,7 @@ intgo _wrap_Callbacks_update_variables_cdist_f700c3c34968abdf(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4114,7 +4238,7 @@ intgo _wrap_Callbacks_partition_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4130,7 +4254,7 @@ void _wrap_Callbacks_loop_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4150,7 +4274,7 @@ void _wrap_Callbacks_reduce_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4178,7 +4302,7 @@ void _wrap_Callbacks_apply_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4201,7 +4325,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_f700c3c34968abdf(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4222,7 +4346,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_f700c3c34968abdf(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4245,7 +4369,7 @@ intgo _wrap_Callbacks_gather_components_cdist_f700c3c34968abdf(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4266,7 +4390,7 @@ void _wrap_Callbacks_log_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4278,7 +4402,7 @@ void _wrap_Callbacks_release_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4288,7 +4412,7 @@ void _wrap_set_callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4318,7 +4442,7 @@ void _wrap_ClusterJobs_add_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4331,7 +4455,7 @@ long long _wrap_ClusterJobs_size_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4344,7 +4468,7 @@ long long _wrap_ClusterJobs_get_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_f700c3c34968abdf() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_3c5ff5bee49ba720() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4355,7 +4479,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4365,7 +4489,7 @@ void _wrap_delete_ClusterJobs_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4378,7 +4502,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_f700c3c34968abdf(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4391,7 +4515,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_f700c3c34968abdf(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4408,7 +4532,7 @@ void _wrap_ResolverAnswer_set_text_cdist_f700c3c34968abdf(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4420,7 +4544,7 @@ void _wrap_ResolverAnswer_set_number_cdist_f700c3c34968abdf(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4432,7 +4556,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_f700c3c34968abdf(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_SPEC_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -4444,7 +4568,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -4456,7 +4580,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -4468,7 +4592,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -4480,7 +4604,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -4492,7 +4616,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -4504,7 +4628,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -4516,7 +4640,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_f700c3c34968abdf() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_f700c3c34968abdf(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4529,7 +4653,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4539,7 +4663,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4549,7 +4673,7 @@ void _wrap_delete_ResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4584,7 +4708,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_f700c3c34968abdf(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4594,7 +4718,7 @@ void _wrap_set_resolver_callbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4621,7 +4745,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_f700c3c34968abdf(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4650,7 +4774,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_f700c3c34968abdf(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4683,7 +4807,7 @@ _gostring_ _wrap_partitions_min_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4716,7 +4840,7 @@ _gostring_ _wrap_partitions_max_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4746,7 +4870,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_f700c3c34968abdf(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4773,7 +4897,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4800,7 +4924,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_f700c3c34968abdf(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4810,7 +4934,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4823,7 +4947,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4838,7 +4962,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4868,7 +4992,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4902,7 +5026,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4941,7 +5065,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_f700c3c34968abdf(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4956,7 +5080,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4969,7 +5093,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4999,7 +5123,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5031,7 +5155,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5066,7 +5190,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5092,7 +5216,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_f700c3c34968abdf(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5122,7 +5246,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5154,7 +5278,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5186,7 +5310,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_f700c3c34968abdf(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5218,7 +5342,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_f700c3c34968abdf(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5250,7 +5374,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_f700c3c34968abdf(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5262,7 +5386,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_f700c3c34968abdf(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5275,7 +5399,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5287,7 +5411,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5300,7 +5424,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5312,7 +5436,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_f700c3c34968
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5325,7 +5449,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_f700c3c3496
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5344,7 +5468,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_f700c3c34968abdf(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5357,7 +5481,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_f700c3c3496
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5376,7 +5500,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_f700c3c34968a
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5389,7 +5513,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_f700c3c
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5408,7 +5532,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_f700c3c34968abdf(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5421,7 +5545,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_f700c3c34968a
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_f700c3c34968abdf() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_3c5ff5bee49ba720() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5432,7 +5556,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_f70
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5442,7 +5566,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_f700c3c34968abdf(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5459,7 +5583,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5476,7 +5600,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_f700c3c34968abdf(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_f700c3c34968abdf(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5501,7 +5625,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_f700c3c34968abdf(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5524,7 +5648,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5536,7 +5660,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_f700c3c34968abdf(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5549,7 +5673,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_f700c3c34968abdf(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5561,7 +5685,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_f700c3c34968abdf(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5574,7 +5698,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_f700c3c34968abdf(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5586,7 +5710,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_f700c3c34968abdf(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5599,7 +5723,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_f700c3c34968abdf(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5618,7 +5742,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_f700c3c34968abdf(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5631,7 +5755,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_f700c3c34968abdf(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5650,7 +5774,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_f700c3c34968abdf(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5663,7 +5787,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5675,7 +5799,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5688,7 +5812,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5700,7 +5824,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_f700c3c34968abdf(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5713,7 +5837,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_f700c3c34968abdf(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5725,7 +5849,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_f700c3c34968abdf(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5738,7 +5862,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_f700c3c34968abdf(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5750,7 +5874,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_f700c3c34968abdf(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5763,7 +5887,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_f700c3c34968abdf(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_f700c3c34968abdf() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_3c5ff5bee49ba720() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5774,7 +5898,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5784,7 +5908,7 @@ void _wrap_delete_dist_slurm_options_cdist_f700c3c34968abdf(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5796,7 +5920,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_f700c3c34968abdf(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5821,7 +5945,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_f700c3c34968abdf(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5853,7 +5977,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_f700c3c34968abdf(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5865,7 +5989,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_f700c3c34968abdf(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5878,7 +6002,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_f700c3c34968abdf(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5890,7 +6014,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_f700c3c34968abdf(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5903,7 +6027,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_f700c3c34968abdf(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5915,7 +6039,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_f700c3c34968abdf(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5928,7 +6052,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5940,7 +6064,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_f700c3c34968abdf(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5953,7 +6077,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5965,7 +6089,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_f700c3c34968abdf(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5978,7 +6102,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_f700c3c34968abdf(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5997,7 +6121,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_f700c3c34968abdf(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6010,7 +6134,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6029,7 +6153,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_f700c3c34968abdf(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6042,7 +6166,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6061,7 +6185,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_f700c3c34968abdf(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6074,7 +6198,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6093,7 +6217,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_f700c3c34968abdf(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6106,7 +6230,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_f700c3c34968abdf() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_3c5ff5bee49ba720() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6117,7 +6241,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6127,7 +6251,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_f700c3c34968abdf(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6152,7 +6276,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_f700c3c34968abdf(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6179,7 +6303,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_f700c3c34968abdf(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6189,7 +6313,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6212,7 +6336,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6240,7 +6364,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_f700c3c34968abdf(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6263,7 +6387,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6291,7 +6415,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_f700c3c34968abdf(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6319,7 +6443,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_f700c3c34968abdf(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6361,7 +6485,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_f700c3c34968abdf(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6393,7 +6517,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_f700c3c34968abdf(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6419,7 +6543,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_f700c3c34968abdf(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6431,7 +6555,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6443,7 +6567,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6455,7 +6579,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_f700c3c34968abdf() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6484,7 +6608,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6513,7 +6637,43 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_f700c3c34968abdf() {
+_gostring_ _wrap_submit_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long *_swig_go_6) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  int32_t arg4 ;
+  int64_t arg5 ;
+  dist_cancel *arg6 = (dist_cancel *) 0 ;
+  dist_completions *arg7 = (dist_completions *) 0 ;
+  dist_work **arg8 = (dist_work **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (int32_t)_swig_go_2; 
+  arg5 = (int64_t)_swig_go_3; 
+  arg6 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
+  arg7 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
+  arg8 = (dist_work **)_swig_go_6; 
+  
+  result = (dist_status)submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_version_cdist_3c5ff5bee49ba720() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6524,7 +6684,7 @@ intgo _wrap_dist_version_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_f700c3c34968abdf(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6542,7 +6702,7 @@ intgo _wrap_dist_has_feature_cdist_f700c3c34968abdf(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_f700c3c34968abdf(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6555,7 +6715,7 @@ _gostring_ _wrap_dist_status_name_cdist_f700c3c34968abdf(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6583,7 +6743,7 @@ _gostring_ _wrap_dist_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6595,7 +6755,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6607,7 +6767,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6619,7 +6779,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6631,7 +6791,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6643,7 +6803,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6655,7 +6815,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6667,7 +6827,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6679,7 +6839,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6691,7 +6851,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6703,7 +6863,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -6715,7 +6875,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_f700c3c34968abdf() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_f700c3c34968abdf(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6730,7 +6890,7 @@ _gostring_ _wrap_dist_enum_name_cdist_f700c3c34968abdf(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6760,7 +6920,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_f700c3c34968abdf(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6772,7 +6932,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_f700c3c34968abdf(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6785,7 +6945,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_f700c3c34968abdf(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6797,7 +6957,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_f700c3c34968abdf(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6810,7 +6970,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f700c3c34968abdf(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6822,7 +6982,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6835,7 +6995,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_f700c3c34968abdf(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6847,7 +7007,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6860,7 +7020,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_f700c3c34968abdf(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6872,7 +7032,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6885,7 +7045,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6904,7 +7064,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_f700c3c34968abdf(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6917,7 +7077,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f700c3c34968ab
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6929,7 +7089,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_f700c3c34968abdf(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6942,7 +7102,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6954,7 +7114,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_f700c3c34968abdf(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6967,7 +7127,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6979,7 +7139,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_f700c3c34968abdf(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6992,7 +7152,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_f700c3c34968ab
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7004,7 +7164,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f700c3c34968abd
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7017,7 +7177,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f700c3c34968ab
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7029,7 +7189,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_f700c3c34968abdf(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7042,7 +7202,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7054,7 +7214,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_f700c3c34968abdf(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7067,7 +7227,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7079,7 +7239,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_f700c3c34968abdf(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7092,7 +7252,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -7104,7 +7264,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_f700c3c34968abdf(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -7117,7 +7277,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -7129,7 +7289,7 @@ void _wrap_dist_strategy_options_network_set_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -7142,7 +7302,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_f700c3c34968abdf(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7154,7 +7314,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_f700c3c34968abdf(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7167,7 +7327,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7179,7 +7339,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7192,7 +7352,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_f700c3c34968abdf(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7204,7 +7364,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_f700c3c34968abdf(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7217,7 +7377,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7227,7 +7387,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_f700c3c34968abdf(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f700c3c34968abdf() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_3c5ff5bee49ba720() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7238,7 +7398,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7248,7 +7408,7 @@ void _wrap_delete_dist_strategy_options_cdist_f700c3c34968abdf(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7260,7 +7420,7 @@ void _wrap_dist_strategy_options_set_log_cdist_f700c3c34968abdf(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7281,7 +7441,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7304,7 +7464,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_f700c3c34968abdf(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7318,7 +7478,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_f700c3c34968abdf(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7338,7 +7498,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7361,7 +7521,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_f700c3c34968abdf(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7382,7 +7542,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7403,7 +7563,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7416,7 +7576,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7439,7 +7599,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7452,7 +7612,7 @@ intgo _wrap_dist_strategy_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7484,7 +7644,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7516,7 +7676,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7547,7 +7707,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_f700c3c34968abdf(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7559,7 +7719,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7572,7 +7732,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_f700c3c34968abdf(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7584,7 +7744,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7597,7 +7757,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7609,7 +7769,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f700c3c34968
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7622,7 +7782,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f700c3c3496
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7634,7 +7794,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7647,7 +7807,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7659,7 +7819,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f700c3c34968a
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7672,7 +7832,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f700c3c34968
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7684,7 +7844,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f700c3c34968
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7697,7 +7857,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f700c3c3496
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7709,7 +7869,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f700c3c34968abdf(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7722,7 +7882,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7734,7 +7894,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7747,7 +7907,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7759,7 +7919,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7772,7 +7932,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7784,7 +7944,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f700c3c34968abdf
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7797,7 +7957,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7809,7 +7969,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f700c3c34968ab
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7822,7 +7982,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f700c3c34968a
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7834,7 +7994,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f700c3c34968abdf
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7847,7 +8007,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7859,7 +8019,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7872,7 +8032,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_f700c3c34968abdf(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7884,7 +8044,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_f700c3c34968abd
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7897,7 +8057,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_f700c3c34968ab
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7909,7 +8069,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7922,7 +8082,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7934,7 +8094,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_f700c3c34968abdf(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7947,7 +8107,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7959,7 +8119,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_f700c3c34968abdf(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7972,7 +8132,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7984,7 +8144,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_f700c3c34968abdf(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7997,7 +8157,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_f700c3c34968abdf(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f700c3c34968abdf() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_3c5ff5bee49ba720() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8008,7 +8168,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f700c3c34968a
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8018,7 +8178,7 @@ void _wrap_delete_dist_strategy_properties_cdist_f700c3c34968abdf(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_f700c3c34968abdf(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8041,7 +8201,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8064,7 +8224,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f700c3c34968abdf(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_3c5ff5bee49ba720(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8076,7 +8236,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_f700c3c34968abdf(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_3c5ff5bee49ba720(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8089,7 +8249,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_3c5ff5bee49ba720(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8099,7 +8259,7 @@ void _wrap_dist_network_options_count_memory_cdist_f700c3c34968abdf(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_f700c3c34968abdf() {
+dist_network_options *_wrap_new_dist_network_options_cdist_3c5ff5bee49ba720() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8110,7 +8270,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_3c5ff5bee49ba720(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8120,7 +8280,7 @@ void _wrap_delete_dist_network_options_cdist_f700c3c34968abdf(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_f700c3c34968abdf(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_3c5ff5bee49ba720(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8145,7 +8305,7 @@ _gostring_ _wrap_dist_network_create_cdist_f700c3c34968abdf(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -8155,7 +8315,7 @@ void _wrap_dist_network_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -8167,7 +8327,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_f700c3c34968abdf(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8180,7 +8340,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_f700c3c34968abdf(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8192,7 +8352,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_f700c3c34968abdf(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8205,7 +8365,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_f700c3c34968abdf(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8217,7 +8377,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8230,7 +8390,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_f700c3c34968abdf() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_3c5ff5bee49ba720() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8241,7 +8401,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8251,7 +8411,7 @@ void _wrap_delete_dist_reform_options_cdist_f700c3c34968abdf(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_f700c3c34968abdf(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8274,7 +8434,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8297,7 +8457,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8309,7 +8469,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8322,7 +8482,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8334,7 +8494,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f700c3c34968abdf
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8347,7 +8507,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8359,7 +8519,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f700c3c34968abdf
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8372,7 +8532,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8384,7 +8544,7 @@ void _wrap_dist_run_options_cancel_set_cdist_f700c3c34968abdf(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8397,7 +8557,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_f700c3c34968abdf(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_f700c3c34968abdf() {
+dist_run_options *_wrap_new_dist_run_options_cdist_3c5ff5bee49ba720() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8408,7 +8568,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8418,7 +8578,7 @@ void _wrap_delete_dist_run_options_cdist_f700c3c34968abdf(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8446,7 +8606,7 @@ _gostring_ _wrap_dist_run_cdist_f700c3c34968abdf(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8480,7 +8640,7 @@ _gostring_ _wrap_dist_run_values_cdist_f700c3c34968abdf(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8493,7 +8653,7 @@ intgo _wrap_dist_replica_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8506,7 +8666,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -8519,7 +8679,7 @@ long long _wrap_dist_replica_strategy_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8551,7 +8711,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8583,7 +8743,7 @@ _gostring_ _wrap_dist_merge_call_cdist_f700c3c34968abdf(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8608,7 +8768,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8631,7 +8791,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8652,7 +8812,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8673,7 +8833,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_f700c3c34968abdf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_3c5ff5bee49ba720(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8696,7 +8856,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_f700c3c34968abdf(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8724,7 +8884,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8737,7 +8897,7 @@ intgo _wrap_dist_cancel_signalled_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8747,7 +8907,7 @@ void _wrap_dist_cancel_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8759,7 +8919,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_f700c3c34968abdf(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8772,7 +8932,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_f700c3c34968abdf(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8791,7 +8951,7 @@ void _wrap_dist_collective_options_tag_set_cdist_f700c3c34968abdf(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8804,7 +8964,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_f700c3c34968abdf(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8816,7 +8976,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8829,7 +8989,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8841,7 +9001,7 @@ void _wrap_dist_collective_options_group_set_cdist_f700c3c34968abdf(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8854,7 +9014,7 @@ long long _wrap_dist_collective_options_group_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8866,7 +9026,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_f700c3c34968abdf(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8879,7 +9039,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8891,7 +9051,7 @@ void _wrap_dist_collective_options_axis_set_cdist_f700c3c34968abdf(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8904,7 +9064,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_f700c3c34968abdf(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8916,7 +9076,7 @@ void _wrap_dist_collective_options_planned_set_cdist_f700c3c34968abdf(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8929,7 +9089,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_f700c3c34968abdf(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8941,7 +9101,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f700c3c34968abdf(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8954,7 +9114,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8966,7 +9126,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8979,7 +9139,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8991,7 +9151,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_f700c3c34968abdf(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9004,7 +9164,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_f700c3c34968abdf(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9016,7 +9176,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_f700c3c34968ab
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9029,7 +9189,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_f700c3c34
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_f700c3c34968abdf() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_3c5ff5bee49ba720() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9040,7 +9200,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9050,7 +9210,7 @@ void _wrap_delete_dist_collective_options_cdist_f700c3c34968abdf(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9064,7 +9224,7 @@ void _wrap_dist_collective_options_set_weights_cdist_f700c3c34968abdf(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9076,7 +9236,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_f700c3c34968abdf(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9090,7 +9250,7 @@ void _wrap_dist_collective_options_set_splits_cdist_f700c3c34968abdf(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9100,7 +9260,7 @@ void _wrap_dist_collective_options_begin_work_cdist_f700c3c34968abdf(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9113,7 +9273,7 @@ long long _wrap_dist_collective_options_work_cdist_f700c3c34968abdf(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9150,7 +9310,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9189,7 +9349,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9226,7 +9386,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9261,7 +9421,7 @@ _gostring_ _wrap_dist_all_gather_cdist_f700c3c34968abdf(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9298,7 +9458,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9335,7 +9495,7 @@ _gostring_ _wrap_dist_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9372,7 +9532,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9407,7 +9567,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_f700c3c34968abdf(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9446,7 +9606,7 @@ _gostring_ _wrap_dist_scan_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9485,7 +9645,7 @@ _gostring_ _wrap_dist_permute_cdist_f700c3c34968abdf(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_f700c3c34968abdf(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -9508,7 +9668,7 @@ _gostring_ _wrap_dist_barrier_cdist_f700c3c34968abdf(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9537,7 +9697,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9564,7 +9724,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9591,7 +9751,7 @@ _gostring_ _wrap_dist_group_create_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9612,7 +9772,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9625,7 +9785,7 @@ intgo _wrap_dist_group_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9640,7 +9800,7 @@ intgo _wrap_dist_group_rank_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9652,7 +9812,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_f700c3c34968abdf(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9665,7 +9825,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9677,7 +9837,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f700c3c34968abdf(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9690,7 +9850,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f700c3c34968
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9702,7 +9862,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_f700c3c34968abdf(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9715,7 +9875,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9727,7 +9887,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9740,7 +9900,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_f700c3c34968abdf(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_f700c3c34968abdf() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_3c5ff5bee49ba720() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9751,7 +9911,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_f700c3c34
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9761,7 +9921,7 @@ void _wrap_delete_dist_communication_options_cdist_f700c3c34968abdf(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9786,7 +9946,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9798,7 +9958,7 @@ void _wrap_dist_apply_options_kind_set_cdist_f700c3c34968abdf(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9811,7 +9971,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_f700c3c34968abdf(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9823,7 +9983,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_f700c3c34968abdf(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9836,7 +9996,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_f700c3c34968abdf(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9848,7 +10008,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_f700c3c34968abdf(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9861,7 +10021,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_f700c3c34968abdf(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9873,7 +10033,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_f700c3c34968abdf(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9886,7 +10046,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_f700c3c34968abdf(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_f700c3c34968abdf() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_3c5ff5bee49ba720() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9897,7 +10057,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9907,7 +10067,7 @@ void _wrap_delete_dist_apply_options_cdist_f700c3c34968abdf(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9923,7 +10083,7 @@ void _wrap_dist_apply_options_set_states_cdist_f700c3c34968abdf(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9935,7 +10095,7 @@ void _wrap_dist_apply_options_set_function_cdist_f700c3c34968abdf(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9945,7 +10105,7 @@ void _wrap_dist_apply_options_want_norm_cdist_f700c3c34968abdf(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9958,7 +10118,7 @@ double _wrap_dist_apply_options_norm_cdist_f700c3c34968abdf(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9997,7 +10157,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10023,7 +10183,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_f700c3c34968abdf(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10046,7 +10206,7 @@ _gostring_ _wrap_dist_work_test_cdist_f700c3c34968abdf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10069,7 +10229,7 @@ _gostring_ _wrap_dist_work_wait_cdist_f700c3c34968abdf(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10096,7 +10256,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_f700c3c34968abdf(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10117,7 +10277,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10127,7 +10287,7 @@ void _wrap_dist_work_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10148,7 +10308,7 @@ _gostring_ _wrap_dist_work_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -10171,7 +10331,340 @@ _gostring_ _wrap_dist_work_ready_cdist_f700c3c34968abdf(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_3c5ff5bee49ba720() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PRIORITY_MIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PRIORITY_MAX_cdist_3c5ff5bee49ba720() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PRIORITY_MAX;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_instances_options_helper_threads_set_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->helper_threads = arg2;
+  
+}
+
+
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->helper_threads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_instances_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_queued = arg2;
+  
+}
+
+
+long long _wrap_dist_instances_options_max_queued_get_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_queued);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_instances_options_spin_ns_set_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->spin_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_instances_options_spin_ns_get_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->spin_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_instances_options *_wrap_new_dist_instances_options_cdist_3c5ff5bee49ba720() {
+  dist_instances_options *result = 0 ;
+  dist_instances_options *_swig_go_result;
+  
+  
+  result = (dist_instances_options *)new_dist_instances_options();
+  *(dist_instances_options **)&_swig_go_result = (dist_instances_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_instances_options_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  delete_dist_instances_options(arg1);
+  
+}
+
+
+void _wrap_dist_instances_options_set_functions_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  dist_instances_options_set_functions(arg1,arg2,arg3,arg4);
+  
+}
+
+
+_gostring_ _wrap_dist_instances_open_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_instances_options *arg2 = (dist_instances_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_instances_options **)&_swig_go_1; 
+  
+  result = (dist_status)dist_instances_open(arg1,(dist_instances_options const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_instances_close_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int64_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (dist_status)dist_instances_close(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_serve_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (dist_status)dist_serve(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_instance_state_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (void *)dist_instance_state((dist_replica const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_check_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_replica_check(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_work_user_data_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (void *)dist_work_user_data((dist_work const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_completions_create_cdist_3c5ff5bee49ba720(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+  dist_allocator *arg1 = (dist_allocator *) 0 ;
+  dist_completions **arg2 = (dist_completions **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_allocator **)&_swig_go_0; 
+  arg2 = (dist_completions **)_swig_go_1; 
+  
+  result = (dist_status)dist_completions_create((dist_allocator const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_completions_next_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_completions *arg1 = (dist_completions *) 0 ;
+  int64_t arg2 ;
+  dist_work **arg3 = (dist_work **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (dist_work **)_swig_go_2; 
+  
+  result = (dist_status)dist_completions_next(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_completions_descriptor_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
+  dist_completions *arg1 = (dist_completions *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_completions_descriptor(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_completions_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+  dist_completions *arg1 = (dist_completions *) 0 ;
+  
+  arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_completions_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_value_create_tensor_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10199,7 +10692,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10232,7 +10725,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10259,7 +10752,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10286,7 +10779,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10313,7 +10806,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10340,7 +10833,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10376,7 +10869,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10399,7 +10892,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10422,7 +10915,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -10450,7 +10943,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -10463,7 +10956,7 @@ long long _wrap_dist_value_retain_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -10473,7 +10966,7 @@ void _wrap_dist_value_release_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10486,7 +10979,7 @@ intgo _wrap_dist_value_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10499,7 +10992,7 @@ long long _wrap_dist_value_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -10514,7 +11007,7 @@ long long _wrap_dist_value_item_cdist_f700c3c34968abdf(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10529,7 +11022,7 @@ _gostring_ _wrap_dist_value_key_cdist_f700c3c34968abdf(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10549,7 +11042,7 @@ long long _wrap_dist_value_get_cdist_f700c3c34968abdf(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -10585,7 +11078,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10598,7 +11091,7 @@ long long _wrap_dist_value_variable_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10628,7 +11121,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10656,7 +11149,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10685,7 +11178,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10698,7 +11191,7 @@ _gostring_ _wrap_dist_value_text_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10711,7 +11204,7 @@ long long _wrap_dist_value_object_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_f700c3c34968abdf(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_3c5ff5bee49ba720(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10736,7 +11229,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_f700c3c34968abdf(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_3c5ff5bee49ba720(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -10759,7 +11252,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10771,7 +11264,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_f700c3c34968abdf(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10784,7 +11277,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_f700c3c34968abdf(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10803,7 +11296,7 @@ void _wrap_dist_variable_options_name_set_cdist_f700c3c34968abdf(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10816,7 +11309,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_f700c3c34968abdf(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10828,7 +11321,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10841,7 +11334,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10853,7 +11346,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_f700c3c34968abdf(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10866,7 +11359,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_f700c3c34968abdf(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10878,7 +11371,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_f700c3c34968abdf(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10891,7 +11384,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_f700c3c34968abdf(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_f700c3c34968abdf() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_3c5ff5bee49ba720() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10902,7 +11395,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10912,7 +11405,7 @@ void _wrap_delete_dist_variable_options_cdist_f700c3c34968abdf(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10924,7 +11417,7 @@ void _wrap_dist_variable_options_set_initial_cdist_f700c3c34968abdf(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10954,7 +11447,7 @@ _gostring_ _wrap_dist_variable_create_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10964,7 +11457,7 @@ void _wrap_dist_variable_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10977,7 +11470,7 @@ _gostring_ _wrap_dist_variable_name_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10990,7 +11483,7 @@ intgo _wrap_dist_variable_num_copies_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11028,7 +11521,7 @@ _gostring_ _wrap_dist_variable_component_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11053,7 +11546,7 @@ _gostring_ _wrap_dist_variable_read_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11080,7 +11573,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11105,7 +11598,7 @@ _gostring_ _wrap_dist_replica_read_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11137,7 +11630,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11174,7 +11667,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11187,7 +11680,7 @@ _gostring_ _wrap_dist_variable_class_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11200,7 +11693,7 @@ intgo _wrap_dist_variable_synchronization_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11213,7 +11706,7 @@ intgo _wrap_dist_variable_aggregation_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11226,7 +11719,7 @@ intgo _wrap_dist_variable_trainable_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -11241,7 +11734,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11275,7 +11768,7 @@ _gostring_ _wrap_dist_variable_device_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11300,7 +11793,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11327,7 +11820,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11356,7 +11849,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11385,7 +11878,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11416,7 +11909,7 @@ _gostring_ _wrap_dist_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11447,7 +11940,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11480,7 +11973,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11507,7 +12000,7 @@ _gostring_ _wrap_dist_gather_cdist_f700c3c34968abdf(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -11537,7 +12030,7 @@ _gostring_ _wrap_dist_update_cdist_f700c3c34968abdf(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_3c5ff5bee49ba720(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -11549,7 +12042,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_f700c3c34968abdf(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_3c5ff5bee49ba720(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11562,7 +12055,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_f700c3c34968abdf(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_f700c3c34968abdf() {
+dist_update_options *_wrap_new_dist_update_options_cdist_3c5ff5bee49ba720() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -11573,7 +12066,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_3c5ff5bee49ba720(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -11583,7 +12076,7 @@ void _wrap_delete_dist_update_options_cdist_f700c3c34968abdf(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11619,7 +12112,7 @@ _gostring_ _wrap_dist_replica_update_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11644,7 +12137,7 @@ _gostring_ _wrap_dist_local_results_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11671,7 +12164,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_f700c3c34968abdf(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11699,7 +12192,7 @@ _gostring_ _wrap_dist_destination_device_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11735,7 +12228,7 @@ _gostring_ _wrap_dist_update_values_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11769,7 +12262,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11782,7 +12275,7 @@ long long _wrap_dist_value_container_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11811,7 +12304,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11842,7 +12335,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11869,7 +12362,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11896,7 +12389,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f700c3c34968abdf(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_3c5ff5bee49ba720(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11919,7 +12412,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f700c3c34968abdf(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11931,7 +12424,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_f700c3c34968abdf(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11944,7 +12437,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_f700c3c34968abdf(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11956,7 +12449,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_f700c3c34968abdf(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11969,7 +12462,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11988,7 +12481,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f700c3c34968abdf
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12001,7 +12494,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f700c3c349
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -12013,7 +12506,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_f700c3c3
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12026,7 +12519,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_f70
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -12036,7 +12529,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_f700c3c34968abdf(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f700c3c34968abdf() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_3c5ff5bee49ba720() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -12047,7 +12540,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f700c3c3496
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -12057,7 +12550,7 @@ void _wrap_delete_dist_cross_device_options_cdist_f700c3c34968abdf(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -12069,7 +12562,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -12085,7 +12578,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_f700c3c34968abdf(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -12108,7 +12601,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_f700c3c34968abdf(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -12118,7 +12611,7 @@ void _wrap_dist_cross_device_destroy_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12131,7 +12624,7 @@ intgo _wrap_dist_cross_device_kind_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12144,7 +12637,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12157,7 +12650,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12169,7 +12662,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_f700c3c34968abdf(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12182,7 +12675,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -12194,7 +12687,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_f700c3c34968abdf(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12207,7 +12700,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12219,7 +12712,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_f700c3c34968abdf(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12232,7 +12725,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_f700c3c34968abdf(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12244,7 +12737,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_f700c3c34968abdf(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12257,7 +12750,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_f700c3c34968abdf(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -12269,7 +12762,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_f700c3c34968abdf(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -12282,7 +12775,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_f700c3c34968abdf(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12294,7 +12787,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_f700c3c34968abdf(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12307,7 +12800,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f700c3c34968abdf(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12319,7 +12812,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_f700c3c34968abdf(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12332,7 +12825,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_f700c3c34968abdf(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12344,7 +12837,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_f700c3c34968abdf(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12357,7 +12850,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_f700c3c34968abdf(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12369,7 +12862,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_f700c3c34968abdf(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12382,7 +12875,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12394,7 +12887,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_f700c3c34968abdf(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12407,7 +12900,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f700c3c34968abdf(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12419,7 +12912,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_f700c3c34968abdf(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12432,7 +12925,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_f700c3c34968abdf(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12444,7 +12937,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_f700c3c34968abdf(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12457,7 +12950,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f700c3c34968abdf(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12469,7 +12962,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12482,7 +12975,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12494,7 +12987,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12507,7 +13000,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12519,7 +13012,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f700c3c34968ab
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12532,7 +13025,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f700c3c34968a
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12544,7 +13037,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_f700c3c34968abdf(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12557,7 +13050,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f700c3c34968abdf() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_3c5ff5bee49ba720() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -12568,7 +13061,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -12578,7 +13071,7 @@ void _wrap_delete_dist_dataset_options_cdist_f700c3c34968abdf(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12592,7 +13085,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_f700c3c34968abdf(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -12624,7 +13117,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f700c3c34968abdf(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12655,7 +13148,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_f700c3c34968abdf(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12667,7 +13160,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12680,7 +13173,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12692,7 +13185,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12705,7 +13198,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12717,7 +13210,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f700c3c34968abdf(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12730,7 +13223,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f700c3c34968abdf(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_f700c3c34968abdf() {
+dist_input_context *_wrap_new_dist_input_context_cdist_3c5ff5bee49ba720() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -12741,7 +13234,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -12751,7 +13244,7 @@ void _wrap_delete_dist_input_context_cdist_f700c3c34968abdf(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12776,7 +13269,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f700c3c34968abd
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12806,7 +13299,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_f700c3c34968abdf(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12816,7 +13309,7 @@ void _wrap_dist_dataset_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12839,7 +13332,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12851,7 +13344,7 @@ void _wrap_dist_position_pass_set_cdist_f700c3c34968abdf(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12864,7 +13357,7 @@ long long _wrap_dist_position_pass_get_cdist_f700c3c34968abdf(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12876,7 +13369,7 @@ void _wrap_dist_position_elements_set_cdist_f700c3c34968abdf(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12889,7 +13382,7 @@ long long _wrap_dist_position_elements_get_cdist_f700c3c34968abdf(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12901,7 +13394,7 @@ void _wrap_dist_position_examples_set_cdist_f700c3c34968abdf(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12914,7 +13407,7 @@ long long _wrap_dist_position_examples_get_cdist_f700c3c34968abdf(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12926,7 +13419,7 @@ void _wrap_dist_position_batches_set_cdist_f700c3c34968abdf(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12939,7 +13432,7 @@ long long _wrap_dist_position_batches_get_cdist_f700c3c34968abdf(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_f700c3c34968abdf() {
+dist_position *_wrap_new_dist_position_cdist_3c5ff5bee49ba720() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12950,7 +13443,7 @@ dist_position *_wrap_new_dist_position_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_position_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12960,7 +13453,7 @@ void _wrap_delete_dist_position_cdist_f700c3c34968abdf(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_f700c3c34968abdf(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12983,7 +13476,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_f700c3c34968abdf(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -13008,7 +13501,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13031,7 +13524,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -13041,7 +13534,7 @@ void _wrap_dist_iterator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13083,7 +13576,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13114,7 +13607,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13137,7 +13630,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -13167,7 +13660,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -13190,7 +13683,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13213,7 +13706,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_f700c3c34968abdf(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13225,7 +13718,7 @@ void _wrap_dist_drift_num_copies_set_cdist_f700c3c34968abdf(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13238,7 +13731,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_f700c3c34968abdf(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13250,7 +13743,7 @@ void _wrap_dist_drift_replica_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13263,7 +13756,7 @@ intgo _wrap_dist_drift_replica_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13275,7 +13768,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_f700c3c34968abdf(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13288,7 +13781,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_f700c3c34968abdf(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -13300,7 +13793,7 @@ void _wrap_dist_drift_element_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13313,7 +13806,7 @@ long long _wrap_dist_drift_element_get_cdist_f700c3c34968abdf(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_f700c3c34968abdf() {
+dist_drift *_wrap_new_dist_drift_cdist_3c5ff5bee49ba720() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -13324,7 +13817,7 @@ dist_drift *_wrap_new_dist_drift_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -13334,7 +13827,7 @@ void _wrap_delete_dist_drift_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -13359,7 +13852,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -13391,7 +13884,7 @@ _gostring_ _wrap_dist_metric_create_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13429,7 +13922,7 @@ _gostring_ _wrap_dist_metric_update_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -13454,7 +13947,7 @@ _gostring_ _wrap_dist_metric_result_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -13477,7 +13970,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13490,7 +13983,7 @@ intgo _wrap_dist_metric_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13503,7 +13996,7 @@ _gostring_ _wrap_dist_metric_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -13516,7 +14009,7 @@ long long _wrap_dist_metric_variable_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -13526,7 +14019,7 @@ void _wrap_dist_metric_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13564,7 +14057,7 @@ _gostring_ _wrap_dist_average_loss_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13595,7 +14088,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13616,7 +14109,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13637,7 +14130,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13658,7 +14151,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_f700c3c34968abdf() {
+long long _wrap_dist_get_strategy_cdist_3c5ff5bee49ba720() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -13669,7 +14162,7 @@ long long _wrap_dist_get_strategy_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_f700c3c34968abdf() {
+intgo _wrap_dist_has_strategy_cdist_3c5ff5bee49ba720() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13680,7 +14173,7 @@ intgo _wrap_dist_has_strategy_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_f700c3c34968abdf() {
+intgo _wrap_dist_in_cross_replica_context_cdist_3c5ff5bee49ba720() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13691,7 +14184,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_f700c3c34968abdf() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_f700c3c34968abdf() {
+long long _wrap_dist_get_replica_cdist_3c5ff5bee49ba720() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -13702,7 +14195,7 @@ long long _wrap_dist_get_replica_cdist_f700c3c34968abdf() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13725,7 +14218,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13746,7 +14239,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -13758,7 +14251,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_f700c3c34968abdf(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13771,7 +14264,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_f700c3c34968abdf(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -13783,7 +14276,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_f700c3c34968abdf(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -13796,7 +14289,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f700c3c34968abdf
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f700c3c34968abdf() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_3c5ff5bee49ba720() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -13807,7 +14300,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13817,7 +14310,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_f700c3c34968abdf(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13838,7 +14331,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_f700c3c34968abdf(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13859,7 +14352,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13880,7 +14373,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f700c3c34968abdf(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13914,7 +14407,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13948,7 +14441,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13978,7 +14471,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13991,7 +14484,7 @@ long long _wrap_dist_checkpoint_size_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -14006,7 +14499,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14049,7 +14542,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14079,7 +14572,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -14091,7 +14584,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_f700c3c34968abdf(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14104,7 +14597,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_f700c3c34968abdf(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -14116,7 +14609,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_f700c3c34968abdf(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14129,7 +14622,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_f700c3c34968abdf(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_f700c3c34968abdf() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_3c5ff5bee49ba720() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -14140,7 +14633,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_f700c3c
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -14150,7 +14643,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_f700c3c34968abdf(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -14182,7 +14675,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_f700c3c34968abdf(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14207,7 +14700,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -14220,7 +14713,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -14235,7 +14728,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14255,7 +14748,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -14265,7 +14758,7 @@ void _wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -14277,7 +14770,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -14289,7 +14782,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_3c5ff5bee49ba720() {
   int result;
   intgo _swig_go_result;
   
@@ -14301,7 +14794,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14320,7 +14813,7 @@ void _wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14333,7 +14826,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_f700c3c34968abdf(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -14345,7 +14838,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14358,7 +14851,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_f700c3c34968abdf(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_f700c3c34968abdf() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_3c5ff5bee49ba720() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -14369,7 +14862,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -14379,7 +14872,7 @@ void _wrap_delete_dist_preemption_options_cdist_f700c3c34968abdf(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -14393,7 +14886,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -14418,7 +14911,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14428,7 +14921,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14438,7 +14931,7 @@ void _wrap_dist_preemption_notify_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14466,7 +14959,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14491,7 +14984,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14501,7 +14994,7 @@ void _wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14514,7 +15007,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14526,7 +15019,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14539,7 +15032,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14551,7 +15044,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_f700c3c34968abdf(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14564,7 +15057,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_f700c3c34968abdf(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -14574,7 +15067,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_f700c3c34968abdf() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_3c5ff5bee49ba720() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -14585,7 +15078,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -14595,7 +15088,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_f700c3c34968abdf(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -14632,7 +15125,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -14666,7 +15159,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14687,7 +15180,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14700,7 +15193,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14721,7 +15214,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -14733,7 +15226,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14746,7 +15239,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_3c5ff5bee49ba720(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -14756,7 +15249,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_f700c3c34968abdf() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_3c5ff5bee49ba720() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -14767,7 +15260,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_3c5ff5bee49ba720(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -14777,7 +15270,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_f700c3c34968abdf(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -14814,7 +15307,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -14824,7 +15317,7 @@ void _wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -14836,7 +15329,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14849,7 +15342,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -14861,7 +15354,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -14874,7 +15367,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_f700c3c34968abdf(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_f700c3c34968abdf() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_3c5ff5bee49ba720() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -14885,7 +15378,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -14895,7 +15388,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_f700c3c34968abdf(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14929,7 +15422,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_f700c3c34968abdf(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14963,7 +15456,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_f700c3c34968abdf(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14988,7 +15481,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15013,7 +15506,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15026,7 +15519,7 @@ intgo _wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -15036,7 +15529,7 @@ void _wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -15049,7 +15542,7 @@ long long _wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -15059,7 +15552,7 @@ void _wrap_dist_remote_value_release_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15071,7 +15564,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15084,7 +15577,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15103,7 +15596,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15116,7 +15609,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -15128,7 +15621,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15141,7 +15634,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_f700c3c34968abdf(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -15153,7 +15646,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15166,7 +15659,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -15176,7 +15669,7 @@ void _wrap_dist_server_options_count_memory_cdist_f700c3c34968abdf(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_f700c3c34968abdf() {
+dist_server_options *_wrap_new_dist_server_options_cdist_3c5ff5bee49ba720() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -15187,7 +15680,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -15197,7 +15690,7 @@ void _wrap_delete_dist_server_options_cdist_f700c3c34968abdf(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15231,7 +15724,7 @@ _gostring_ _wrap_dist_server_create_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -15254,7 +15747,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_f700c3c34968abdf(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -15288,7 +15781,7 @@ _gostring_ _wrap_dist_server_register_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -15323,7 +15816,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15344,7 +15837,7 @@ _gostring_ _wrap_dist_server_start_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15357,7 +15850,7 @@ _gostring_ _wrap_dist_server_target_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -15382,7 +15875,7 @@ _gostring_ _wrap_dist_server_join_cdist_f700c3c34968abdf(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -15392,7 +15885,7 @@ void _wrap_dist_server_stop_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15413,7 +15906,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15426,7 +15919,7 @@ _gostring_ _wrap_dist_closure_name_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15439,7 +15932,7 @@ long long _wrap_dist_closure_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15452,7 +15945,7 @@ intgo _wrap_dist_closure_worker_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -15465,7 +15958,7 @@ long long _wrap_dist_closure_cancel_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15499,7 +15992,7 @@ _gostring_ _wrap_dist_closure_read_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15531,7 +16024,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15563,7 +16056,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15595,7 +16088,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -15636,7 +16129,7 @@ _gostring_ _wrap_dist_closure_update_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15666,7 +16159,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15678,7 +16171,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_f700c3c34968abdf(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15691,7 +16184,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15703,7 +16196,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_f700c3c34968ab
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15716,7 +16209,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_f700c3c34968a
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15728,7 +16221,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_f700c3c34968abdf(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15741,7 +16234,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15753,7 +16246,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15766,7 +16259,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15778,7 +16271,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15791,7 +16284,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_f700c3c3496
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_f700c3c34968abdf() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_3c5ff5bee49ba720() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -15802,7 +16295,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_f700c3c34968a
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -15812,7 +16305,7 @@ void _wrap_delete_dist_coordinator_options_cdist_f700c3c34968abdf(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15824,7 +16317,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_f700c3c34968abdf(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -15849,7 +16342,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -15859,7 +16352,7 @@ void _wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -15871,7 +16364,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15884,7 +16377,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15903,7 +16396,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15916,7 +16409,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_f700c3c34968ab
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_f700c3c34968abdf() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_3c5ff5bee49ba720() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -15927,7 +16420,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_f700c3c34968a
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -15937,7 +16430,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_f700c3c34968abdf(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15951,7 +16444,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15986,7 +16479,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15999,7 +16492,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16014,7 +16507,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16059,7 +16552,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -16102,7 +16595,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -16136,7 +16629,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16168,7 +16661,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16200,7 +16693,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16232,7 +16725,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -16273,7 +16766,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16301,7 +16794,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -16331,7 +16824,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -16343,7 +16836,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16356,7 +16849,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16368,7 +16861,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16381,7 +16874,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_f700c3c34968abdf(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_f700c3c34968abdf() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_3c5ff5bee49ba720() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -16392,7 +16885,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -16402,7 +16895,7 @@ void _wrap_delete_dist_schedule_options_cdist_f700c3c34968abdf(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16436,7 +16929,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -16461,7 +16954,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -16484,7 +16977,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -16521,7 +17014,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16533,7 +17026,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_f700c3c34968abdf(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16546,7 +17039,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_f700c3c34968abdf(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16558,7 +17051,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_f700c3c34968abdf(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16571,7 +17064,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_f700c3c34968abdf(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16583,7 +17076,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_f700c3c34968abdf(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16596,7 +17089,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16608,7 +17101,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16621,7 +17114,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16633,7 +17126,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16646,7 +17139,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16658,7 +17151,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16671,7 +17164,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16683,7 +17176,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16696,7 +17189,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16708,7 +17201,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16721,7 +17214,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16733,7 +17226,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16746,7 +17239,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16758,7 +17251,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16771,7 +17264,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16783,7 +17276,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16796,7 +17289,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -16808,7 +17301,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -16821,7 +17314,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -16833,7 +17326,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -16846,7 +17339,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_f700c3c34968abdf
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_f700c3c34968abdf() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_3c5ff5bee49ba720() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -16857,7 +17350,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_f700c3c34968abdf(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -16867,7 +17360,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_f700c3c34968abdf(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_f700c3c34968abdf(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -16890,7 +17383,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_f700c3c34968abdf() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_3c5ff5bee49ba720() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -16901,7 +17394,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_f700c3c34968abdf(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_3c5ff5bee49ba720(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -16911,7 +17404,7 @@ void _wrap_delete_dist_topology_options_cdist_f700c3c34968abdf(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16944,7 +17437,7 @@ _gostring_ _wrap_dist_topology_create_cdist_f700c3c34968abdf(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -16954,7 +17447,7 @@ void _wrap_dist_topology_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16987,7 +17480,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -16997,7 +17490,7 @@ void _wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_f700c3c34968abdf(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_3c5ff5bee49ba720(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -17020,7 +17513,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_f700c3c34968abdf(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17033,7 +17526,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17046,7 +17539,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17059,7 +17552,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17072,7 +17565,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17097,7 +17590,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17122,7 +17615,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17147,7 +17640,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17182,7 +17675,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17217,7 +17710,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -17248,7 +17741,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -17271,7 +17764,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -17284,7 +17777,7 @@ long long _wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17297,7 +17790,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17310,7 +17803,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17337,7 +17830,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17374,7 +17867,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17411,7 +17904,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17423,7 +17916,7 @@ void _wrap_dist_partition_kind_set_cdist_f700c3c34968abdf(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17436,7 +17929,7 @@ intgo _wrap_dist_partition_kind_get_cdist_f700c3c34968abdf(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17448,7 +17941,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_f700c3c34968abdf(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17461,7 +17954,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_f700c3c34968abdf(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17473,7 +17966,7 @@ void _wrap_dist_partition_logical_device_set_cdist_f700c3c34968abdf(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17486,7 +17979,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_f700c3c34968abdf(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17498,7 +17991,7 @@ void _wrap_dist_partition_uneven_set_cdist_f700c3c34968abdf(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17511,7 +18004,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_f700c3c34968abdf(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17523,7 +18016,7 @@ void _wrap_dist_partition_spmd_set_cdist_f700c3c34968abdf(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17536,7 +18029,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_f700c3c34968abdf(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_f700c3c34968abdf() {
+dist_partition *_wrap_new_dist_partition_cdist_3c5ff5bee49ba720() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -17547,7 +18040,7 @@ dist_partition *_wrap_new_dist_partition_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -17557,7 +18050,7 @@ void _wrap_delete_dist_partition_cdist_f700c3c34968abdf(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17571,7 +18064,7 @@ void _wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17585,7 +18078,7 @@ void _wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17606,7 +18099,7 @@ _gostring_ _wrap_dist_partition_check_cdist_f700c3c34968abdf(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_3c5ff5bee49ba720(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -17618,7 +18111,7 @@ void _wrap_dist_split_options_uneven_set_cdist_f700c3c34968abdf(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_3c5ff5bee49ba720(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17631,7 +18124,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_f700c3c34968abdf(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_f700c3c34968abdf() {
+dist_split_options *_wrap_new_dist_split_options_cdist_3c5ff5bee49ba720() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -17642,7 +18135,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_3c5ff5bee49ba720(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -17652,7 +18145,7 @@ void _wrap_delete_dist_split_options_cdist_f700c3c34968abdf(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -17679,7 +18172,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17704,7 +18197,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17717,7 +18210,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -17730,7 +18223,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_f700c3c34968abdf(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -17753,7 +18246,7 @@ _gostring_ _wrap_dist_value_partition_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -17765,7 +18258,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17778,7 +18271,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -17790,7 +18283,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17803,7 +18296,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_f700c3c34968abdf(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_f700c3c34968abdf() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_3c5ff5bee49ba720() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -17814,7 +18307,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -17824,7 +18317,7 @@ void _wrap_delete_dist_devices_options_cdist_f700c3c34968abdf(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -17836,7 +18329,7 @@ void _wrap_dist_devices_options_add_result_cdist_f700c3c34968abdf(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -17870,7 +18363,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17883,7 +18376,7 @@ intgo _wrap_dist_device_replica_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17915,7 +18408,7 @@ _gostring_ _wrap_dist_device_axis_cdist_f700c3c34968abdf(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -17945,7 +18438,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -17957,7 +18450,7 @@ void _wrap_dist_halo_ndim_set_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17970,7 +18463,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_f700c3c34968abdf() {
+dist_halo *_wrap_new_dist_halo_cdist_3c5ff5bee49ba720() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -17981,7 +18474,7 @@ dist_halo *_wrap_new_dist_halo_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -17991,7 +18484,7 @@ void _wrap_delete_dist_halo_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18005,7 +18498,7 @@ void _wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18019,7 +18512,7 @@ void _wrap_dist_halo_set_low_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18033,7 +18526,7 @@ void _wrap_dist_halo_set_high_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -18047,7 +18540,7 @@ void _wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -18082,7 +18575,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_f700c3c34968abdf(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -18119,7 +18612,7 @@ _gostring_ _wrap_dist_reshard_cdist_f700c3c34968abdf(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -18148,7 +18641,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_f700c3c34968abdf(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18168,7 +18661,7 @@ intgo _wrap_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18188,7 +18681,7 @@ intgo _wrap_fail_as_told_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -18213,7 +18706,7 @@ _gostring_ _wrap_rpc_arguments_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_3c5ff5bee49ba720(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -18226,7 +18719,7 @@ _gostring_ _wrap_Text_text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18249,7 +18742,7 @@ _gostring_ _wrap_Text_explain_cdist_f700c3c34968abdf(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -18272,7 +18765,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_f700c3c34968abdf(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -18295,7 +18788,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_f700c3c34968abdf(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -18318,7 +18811,7 @@ _gostring_ _wrap_Text_describe_value_cdist_f700c3c34968abdf(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -18341,7 +18834,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_f700c3c34968abdf(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18364,7 +18857,7 @@ _gostring_ _wrap_Text_write_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -18387,7 +18880,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -18410,7 +18903,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_f700c3c34968abdf(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18440,7 +18933,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_f700c3c34968abdf(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -18463,7 +18956,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_f700c3c34968abdf(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_f700c3c34968abdf(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_3c5ff5bee49ba720(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18491,7 +18984,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_f700c3c34968abdf(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_f700c3c34968abdf() {
+Text *_wrap_new_Text_cdist_3c5ff5bee49ba720() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -18502,7 +18995,7 @@ Text *_wrap_new_Text_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_Text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_3c5ff5bee49ba720(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -18512,7 +19005,7 @@ void _wrap_delete_Text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18535,7 +19028,7 @@ _gostring_ _wrap_Stragglers_read_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18548,7 +19041,7 @@ long long _wrap_Stragglers_size_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18563,7 +19056,7 @@ intgo _wrap_Stragglers_collective_cdist_f700c3c34968abdf(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18578,7 +19071,7 @@ intgo _wrap_Stragglers_group_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18593,7 +19086,7 @@ intgo _wrap_Stragglers_replica_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18608,7 +19101,7 @@ intgo _wrap_Stragglers_worker_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18623,7 +19116,7 @@ long long _wrap_Stragglers_rounds_cdist_f700c3c34968abdf(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18638,7 +19131,7 @@ long long _wrap_Stragglers_times_last_cdist_f700c3c34968abdf(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18653,7 +19146,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18668,7 +19161,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -18683,7 +19176,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_f700c3c34968abdf() {
+Stragglers *_wrap_new_Stragglers_cdist_3c5ff5bee49ba720() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -18694,7 +19187,7 @@ Stragglers *_wrap_new_Stragglers_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -18704,7 +19197,7 @@ void _wrap_delete_Stragglers_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18717,7 +19210,7 @@ long long _wrap_Numbers_size_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18732,7 +19225,7 @@ long long _wrap_Numbers_at_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18744,7 +19237,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18756,7 +19249,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18768,7 +19261,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18780,7 +19273,7 @@ void _wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -18792,7 +19285,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -18819,7 +19312,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -18846,7 +19339,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abd
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -18858,7 +19351,7 @@ void _wrap_Numbers_partition_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -18870,7 +19363,7 @@ void _wrap_Numbers_partition_dimensions_cdist_f700c3c34968abdf(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -18895,7 +19388,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_f700c3c34968abdf(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -18935,7 +19428,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_f700c3c34968abdf(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -18958,7 +19451,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_f700c3c34968abdf() {
+Numbers *_wrap_new_Numbers_cdist_3c5ff5bee49ba720() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -18969,7 +19462,7 @@ Numbers *_wrap_new_Numbers_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_Numbers_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -18979,7 +19472,7 @@ void _wrap_delete_Numbers_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -19004,7 +19497,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_f700c3c34968abdf(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -19035,7 +19528,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -19062,7 +19555,7 @@ void _wrap_tensor_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -19076,7 +19569,7 @@ void _wrap_set_number_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_f700c3c34968abdf(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_3c5ff5bee49ba720(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -19097,7 +19590,7 @@ void _wrap_Destinations_add_cdist_f700c3c34968abdf(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_f700c3c34968abdf(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_3c5ff5bee49ba720(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -19110,7 +19603,7 @@ dist_destination *_wrap_Destinations_get_cdist_f700c3c34968abdf(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_f700c3c34968abdf() {
+Destinations *_wrap_new_Destinations_cdist_3c5ff5bee49ba720() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -19121,7 +19614,7 @@ Destinations *_wrap_new_Destinations_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_Destinations_cdist_f700c3c34968abdf(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_3c5ff5bee49ba720(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -19131,7 +19624,7 @@ void _wrap_delete_Destinations_cdist_f700c3c34968abdf(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19169,7 +19662,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19207,7 +19700,7 @@ _gostring_ _wrap_quick_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19235,7 +19728,7 @@ _gostring_ _wrap_run_until_cdist_f700c3c34968abdf(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"libdist.example/dist/internal/cdist"
+)
+
+// SubmitOptions are the rare choices of Submit.
+type SubmitOptions struct {
+	Priority int           // PriorityMin .. PriorityMax: the greater comes first; runs have 0
+	Timeout  time.Duration // until its end, from now; 0: as long as the context allows
+	// Completions gets the request when it has ended. One queue of libdist's is emptied into the channels of all requests: a
+	// channel that is full keeps nobody waiting, but what it has no room for comes later, in any order.
+	Completions chan<- *Request
+	UserData    any // for Request.UserData
+}
+
+// Request is a function that one replica runs. Any goroutine may use it.
+type Request struct {
+	strategy *Strategy
+	ctx      context.Context
+	fn       ReplicaFunc
+	options  SubmitOptions
+	token    int64
+	shared   failures // of functions that fn gave to libdist
+	own      error    // what fn returned; written before the end
+	err      error    // written before done is closed
+	done     chan struct{}
+	stop     func() bool // ends the watch of ctx; nil: there is none
+
+	mu   sync.Mutex
+	work int64 // 0: it has ended
+}
+
+// Submit has fn called once, on one replica that is free, and returns at once. Requests and runs share the replicas by one
+// queue: the greater priority comes first, and within a priority who came first.
+//
+// Inside fn the replica is alone: ParallelFor, RunOnDevices and questions about it work; collectives, groups and merge
+// functions are ErrFailedPrecondition. What fn returns, or its panic, is this request's failure, and of no other.
+//
+// The end of ctx ends the request: at once where it is queued; where fn runs, Replica.Check says so, and so do collectives
+// of its logical devices. It has ended when fn has returned. A deadline is the request's time-out.
+//
+// ErrResourceExhausted says that the queue is full (InstancesOptions.MaxQueued), ErrUnavailable that the instances close, or
+// have been closed. The first Submit opens them: OpenInstances, which says which strategies have none. No goroutine
+// waits for a request that is under way.
+func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOptions) (*Request, error) {
+	r := &Request{strategy: s, ctx: contextOr(ctx), fn: fn, options: options, done: make(chan struct{})}
+	if r.ctx.Err() != nil || r.late() {
+		return nil, r.refused()
+	}
+	queue, err := completions()
+	if err != nil {
+		return nil, err
+	}
+	var u uses
+	native, priority := u.running(s), u.int32("SubmitOptions.Priority", options.Priority)
+	if u.err != nil {
+		u.end()
+		return nil, u.err
+	}
+	r.token = registerIf(fn != nil, r)
+	r.mu.Lock() // it may end before its handle is here
+	var work int64
+	err = fromNative(cdist.Submit(native, r.token, priority, r.timeout(), 0, queue, &work))
+	if r.work = work; err != nil {
+		r.mu.Unlock()
+		forget(r.token)
+		u.end()
+		return nil, err
+	}
+	if r.ctx.Done() != nil {
+		r.stop = context.AfterFunc(r.ctx, r.Cancel)
+	}
+	r.mu.Unlock()
+	return r, nil // its end is that of the uses
+}
+
+// late says whether the context's deadline has passed, of which the context may not know yet.
+func (r *Request) late() bool {
+	deadline, dated := r.ctx.Deadline()
+	return dated && !time.Now().Before(deadline)
+}
+
+// timeout is what is left until the end, as libdist has it.
+func (r *Request) timeout() int64 {
+	timeout := r.options.Timeout
+	if deadline, dated := r.ctx.Deadline(); dated {
+		left := max(time.Until(deadline), 1)
+		if timeout == 0 || left < timeout {
+			timeout = left
+		}
+	}
+	return int64(timeout)
+}
+
+// refused is the error of a request whose context was over before.
+func (r *Request) refused() error {
+	report := endedBefore(r.ctx, "the context ended before the request was submitted")
+	if r.ctx.Err() == nil {
+		report.Code, report.cause = ErrDeadlineExceeded, context.DeadlineExceeded
+	}
+	return report
+}
+
+// Done is closed when the request has ended; Err says how.
+func (r *Request) Done() <-chan struct{} {
+	if r == nil {
+		return nil
+	}
+	return r.done
+}
+
+// Err is how the request has ended: nil, what its function returned, or an *Error of libdist's; nil, too, before its end.
+func (r *Request) Err() error {
+	select {
+	case <-r.Done():
+		return r.err
+	default:
+		return nil
+	}
+}
+
+// Wait waits until the request has ended, and says how, as Err; the end of ctx ends the wait, and the request goes on.
+// Not inside a replica of the same strategy, which the request may need.
+func (r *Request) Wait(ctx context.Context) error {
+	if r == nil {
+		return newError(ErrInvalidArgument, "the request is nil: Strategy.Submit gives one")
+	}
+	ctx = contextOr(ctx)
+	select {
+	case <-r.done:
+		return r.err
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return endedBefore(ctx, "the context ended the wait; the request goes on")
+	}
+}
+
+// Cancel ends the request with ErrCancelled: at once where it is queued; where its function runs, Replica.Check says so. One
+// that has ended is as it was.
+func (r *Request) Cancel() { r.cancel() }
+
+func (r *Request) cancel() (asked bool) {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.work != 0 && cdist.Dist_work_cancel(r.work) == nil
+}
+
+// cancelRequests ends a strategy's requests; how many there were.
+func cancelRequests(s *Strategy) (n int64) {
+	registry.entries.Range(func(_, entry any) bool {
+		if r, ok := entry.(*Request); ok && r.strategy == s && r.cancel() {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// UserData is that of SubmitOptions; nil for nil.
+func (r *Request) UserData() any {
+	if r == nil {
+		return nil
+	}
+	return r.options.UserData
+}
+
+// call runs the request's function and gives the status that libdist passes on.
+func (r *Request) call(native int64) (status int) {
+	replica := newReplica(native, r.strategy, &r.shared)
+	replica.ctx = r.ctx
+	if r.own = r.strategy.alone(replica, r.fn); r.own != nil {
+		return tell(r.own)
+	}
+	return 0
+}
+
+// over ends the request, as libdist says.
+func (r *Request) over(work int64) {
+	r.mu.Lock() // its handle is here
+	err := r.result(cdist.Dist_work_wait(work, 0))
+	cdist.Dist_work_destroy(work)
+	cdist.Dist_work_destroy(r.work)
+	r.work = 0
+	r.mu.Unlock()
+	if r.stop != nil {
+		r.stop()
+	}
+	forget(r.token)
+	r.err = err
+	r.strategy.drop()
+	r.strategy.running.drop()
+	close(r.done)
+	if to := r.options.Completions; to != nil {
+		select {
+		case to <- r:
+		default:
+			go func() { to <- r }()
+		}
+	}
+}
+
+// result is the function's own error where it has one, else what libdist says, with the context's where that ended it.
+func (r *Request) result(native error) error {
+	if native == nil {
+		return nil
+	}
+	if r.own != nil && !errors.Is(r.own, ErrAborted) {
+		return r.own
+	}
+	err := r.shared.own(native)
+	report, ok := err.(*Error)
+	if ok && report.Code == ErrDeadlineExceeded && r.late() {
+		if report.cause = context.DeadlineExceeded; r.ctx.Err() != nil {
+			report.cause = why(r.ctx)
+		}
+		return report
+	}
+	return byContextOf(r.ctx, err, "the context ended the request")
+}
+
+// arrivals is where all requests of the process arrive when they have ended, which one goroutine takes.
+var arrivals struct {
+	once  sync.Once
+	queue int64
+	err   error
+}
+
+func completions() (queue int64, err error) {
+	arrivals.once.Do(func() {
+		var queue int64
+		arrivals.err = fromNative(cdist.Dist_completions_create(nil, &queue))
+		if arrivals.queue = queue; arrivals.err == nil {
+			go takeEnded(queue)
+		}
+	})
+	return arrivals.queue, arrivals.err
+}
+
+func takeEnded(queue int64) {
+	for {
+		var work int64
+		if err := cdist.Dist_completions_next(queue, int64(NoTimeout), &work); err != nil || work == 0 {
+			continue
+		}
+		registered[*Request](cdist.Dist_work_user_data(work)).over(work)
+	}
+}
