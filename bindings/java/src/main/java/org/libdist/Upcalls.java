@@ -44,6 +44,15 @@ final class Upcalls extends Callbacks {
         return target;
     }
 
+    /** Ends the requests of a strategy. */
+    static void cancelRequests(Strategy strategy) {
+        for (Target each : TARGETS.values()) {
+            if (each instanceof Request.Call && ((Request.Call<?>) each).strategy == strategy) {
+                ((Request.Call<?>) each).cancel(null);
+            }
+        }
+    }
+
     @FunctionalInterface
     private interface Call {
         long on(Target target) throws Exception;
@@ -202,6 +211,27 @@ final class Upcalls extends Callbacks {
     @Override
     public long closure(long token, long closure, long args) {
         return call(token, target -> target.closure(closure, args));
+    }
+
+    @Override
+    public long create_state(long token, long replica) {
+        return call(token, target -> target.createState(replica));
+    }
+
+    @Override
+    public void destroy_state(long token, long state) {
+        run(token, target -> {
+            target.destroyState(state);
+            return 0;
+        });
+    }
+
+    @Override
+    public int warm_up(long token, long replica) {
+        return (int) -call(token, target -> {
+            target.warmUp(replica);
+            return 0;
+        });
     }
 
     @Override
