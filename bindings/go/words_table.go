@@ -42,7 +42,7 @@ var functionWords = map[string]string{
 	"dist_submit":                                "Strategy.Submit",
 	"dist_work_user_data":                        "Request.UserData",
 	"dist_completions_create":                    "Strategy.Submit",
-	"dist_completions_next":                      "SubmitOptions.Completions",
+	"dist_completions_next":                      "Request.Wait",
 	"dist_replica_enter":                         "Strategy.Enter",
 	"dist_replica_leave":                         "Replica.Leave",
 	"dist_replica_id":                            "Replica.ID",

@@ -161,7 +161,7 @@ final class NullsTest {
                     CheckpointOptions.DEFAULT, ApplyOptions.sgd(1), DirectBuffers.floats(1),
                     DirectBuffers.doubles(1), DirectBuffers.ints(1), DirectBuffers.longs(1), RpcCallOptions.DEFAULT,
                     RpcClientOptions.DEFAULT, RpcServerOptions.DEFAULT, new RpcServer("127.0.0.1:0"), Server.local(), ServerOptions.DEFAULT,
-                    CoordinatorOptions.DEFAULT, PsVariableOptions.DEFAULT, ScheduleOptions.DEFAULT, new String[] {"x"},
+                    CoordinatorOptions.DEFAULT, PsVariableOptions.DEFAULT, ScheduleOptions.DEFAULT, InstancesOptions.DEFAULT, SubmitOptions.DEFAULT, new String[] {"x"},
                     (PartitionFunction) (dtype, shape) -> shape));
             if (RpcTest.isThere()) {
                 RpcClient client = new RpcClient("127.0.0.1:1"); // where nobody is
