@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // serve.h: requests, each on one free replica.
 #include "capi/guard.hpp"
+#include "capi/submission.hpp"
 #include "core/serve/completions.hpp"
 #include "core/serve/instances.hpp"
 #include "core/strategy/scope.hpp"
@@ -8,24 +9,17 @@
 using namespace dist;
 using namespace dist::capi;
 
-static_assert(DIST_PRIORITY_MIN == kLeastPriority && DIST_PRIORITY_MAX == kGreatestPriority);
-
 namespace {
 
 constexpr int64_t kMostQueued = int64_t{1} << 24;
-
-Completions* completions_of(dist_completions* handle) noexcept { return reinterpret_cast<Completions*>(handle); }
 
 dist_status call_request(Replica& replica, const Body& self) {
   return reinterpret_cast<dist_replica_fn>(self.function)(wrap(&replica), self.context);
 }
 
-void call_done(HostWork& work, void (*function)(), void* user_data) {
-  reinterpret_cast<dist_done_fn>(function)(wrap(&work), user_data);
-}
-
 dist_status call_create(Replica& replica, const Instances::Options& self, void** out_state) {
-  return reinterpret_cast<dist_instance_create_fn>(self.host_create)(wrap(&replica), out_state, self.user_data);
+  return reinterpret_cast<dist_instance_create_fn>(self.host_create)(wrap(&replica), out_state,
+                                                                     self.user_data);
 }
 
 void call_destroy(void* state, const Instances::Options& self) {
@@ -41,8 +35,9 @@ Status read_instances_options(const dist_instances_options* options, Instances::
   DIST_TRY(read_options(options, &given, "dist_instances_options"));
   DIST_TRY(require_flag(given.helper_threads, "dist_instances_options.helper_threads"));
   if (given.max_queued < 0 || given.max_queued > kMostQueued) {
-    return invalid_argument("dist_instances_options.max_queued is %lld; it is 0, which means 1024, or 1 to %lld",
-                            static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
+    return invalid_argument(
+        "dist_instances_options.max_queued is %lld; it is 0, which means 1024, or 1 to %lld",
+        static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
   }
   out->helper_threads = given.helper_threads == 1;
   if (given.max_queued != 0) out->max_queued = static_cast<std::size_t>(given.max_queued);
@@ -66,24 +61,7 @@ Status read_instances_options(const dist_instances_options* options, Instances::
 Status read_submission(const dist_submit_options* options, Submission* out) noexcept {
   dist_submit_options given;
   DIST_TRY(read_options(options, &given, "dist_submit_options"));
-  if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX) {
-    return invalid_argument("dist_submit_options.priority is %d; it is %d to %d", given.priority, DIST_PRIORITY_MIN,
-                            DIST_PRIORITY_MAX);
-  }
-  DIST_TRY(require_timeout(given.timeout_ns, "dist_submit_options.timeout_ns"));
-  if (given.completions != nullptr && given.done != nullptr) {
-    return invalid_argument(
-        "dist_submit_options: completions and done are both given; a request that has ended is told of in one of these ways");
-  }
-  out->priority = given.priority;
-  out->timeout_ns = given.timeout_ns;
-  out->cancel = unwrap(given.cancel);
-  out->completions = completions_of(given.completions);
-  if (given.done != nullptr) {
-    out->done = call_done;
-    out->done_function = reinterpret_cast<void (*)()>(given.done);
-  }
-  return kOk;
+  return read_asking(given, "dist_submit_options", out);
 }
 
 Status check_process(const Completions& completions, const char* call) noexcept {
@@ -151,7 +129,7 @@ dist_status dist_submit(dist_strategy* strategy, dist_replica_fn fn, void* user_
     wanted.body = {.call = call_request, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
     DIST_TRY(read_submission(options, &wanted));
     Instances& instances = unwrap(strategy).instances();
-    DIST_TRY(instances.open_once());
+    DIST_TRY(instances.open_once("dist_submit"));
     Request* request = nullptr;
     DIST_TRY(instances.submit(wanted, out_work == nullptr ? nullptr : &request));
     if (out_work != nullptr) *out_work = wrap(request);
@@ -181,7 +159,8 @@ dist_status dist_completions_next(dist_completions* completions, int64_t timeout
     DIST_TRY(check_process(*completions_of(completions), "dist_completions_next"));
     if (timeout_ns != 0 && replica_here() != nullptr) {
       return failed_precondition(
-          "dist_completions_next(): inside a replica's function nobody waits for requests: timeout_ns is 0 there");
+          "dist_completions_next(): inside a replica's function nobody waits for requests: timeout_ns is 0 "
+          "there");
     }
     *out_work = wrap(completions_of(completions)->next(timeout_ns));
     return kOk;

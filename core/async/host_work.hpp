@@ -31,6 +31,9 @@ class HostWork : public Counted {
 
   // NULL: it is no collective's.
   virtual Work* collective() noexcept { return nullptr; }
+  // The next of its partial results, for which it waits; *out NULL: there is none, or none any more. `timeout_ns` 0: it does
+  // not wait; < 0: no limit.
+  virtual Status take(int64_t timeout_ns, void** out) noexcept;
   // What the host gave with it; NULL: nothing.
   virtual void* user_data() const noexcept { return nullptr; }
 

@@ -167,6 +167,11 @@ Status Work::check_owner(const WorkList* here, const char* call) const noexcept 
       call, rank_);
 }
 
+Status HostWork::take(int64_t, void**) noexcept {
+  return failed_precondition(
+      "dist_work_take(): this work has no partial results; those that dist_batcher_submit() gives have");
+}
+
 void Work::close() noexcept {
   if (memory().forked()) return;
   (void)wait(0);

@@ -13,7 +13,8 @@ namespace dist {
 
 // Of a library's thread, which may end in the middle of its function too.
 struct ReplicaPool::Life {
-  explicit Life(Seat& of) noexcept : seat(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
+  explicit Life(Seat& of) noexcept
+      : seat(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
   ~Life() = default;
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
@@ -146,7 +147,6 @@ Status ReplicaPool::replace_thread(LocalReplica replica) noexcept {
   return start_thread_of(seat);
 }
 
-// No further run is started. Threads that have done the latest one end now, the others by themselves.
 void ReplicaPool::end_threads() noexcept {
   stopping_.store(true, std::memory_order_seq_cst);
   for (int i = 0; i < made_; ++i) {
@@ -158,8 +158,8 @@ void ReplicaPool::end_thread(Seat& seat) noexcept {
   const auto ended = [&] { return seat.life->fate.load(std::memory_order_acquire) == kEnded; };
   const uint32_t run = started_.value.load(std::memory_order_acquire);
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  const bool inside = seat.finished.value.load(std::memory_order_acquire) != run ||
-                      is_inside(tenant, seat.replica.rank());
+  const bool inside =
+      seat.finished.value.load(std::memory_order_acquire) != run || is_inside(tenant, seat.replica.rank());
   if (inside && !ended() && leave_alone(seat)) return;
   // Who is about to sleep may miss a wake-up, since the word does not change.
   while (!ended()) {

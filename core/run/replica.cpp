@@ -103,7 +103,8 @@ bool Replica::is_instance_here() const noexcept {
 
 Status Replica::no_peers(const char* call) const noexcept {
   return failed_precondition(
-      "%s() needs all replicas, and this function was submitted to one: replica %d runs it alone, while the others do "
+      "%s() needs all replicas, and this function was submitted to one: replica %d runs it alone, while the "
+      "others do "
       "something else; dist_run() has all of them",
       call, name().number());
 }

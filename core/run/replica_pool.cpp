@@ -73,7 +73,8 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
   for (; made_ < options.num_replicas; ++made_) {
     const bool alone = options.instance != kNoLocalReplica;
     const LocalReplica own = alone ? options.instance : LocalReplica{made_};
-    const Replica::Place place{made_, of_devices() ? options.part_of : own, options.naming.name(made_), alone};
+    const Replica::Place place{made_, of_devices() ? options.part_of : own, options.naming.name(made_),
+                               alone};
     new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[own], place,
                               loops_of(place.local, made_), options.channels.cache_bytes, here_.at(made_),
                               options.workers == nullptr ? nullptr : &options.workers->meeting());

@@ -187,6 +187,10 @@ class ReplicaPool {
   // none. `call`: who ends it, a literal.
   void shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept;
 
+  // No further run is started: threads that have done the latest one end now, the others by themselves. What the tenant
+  // has of the pool's may go then, and the pool after it.
+  void end_threads() noexcept;
+
   // Runs the body on every replica, after the runs that were asked for before. With a timeout it may return
   // while replicas are still inside; runs are refused until these are out.
   Status run(const Body& body, const RunLimits& limits);
@@ -215,10 +219,10 @@ class ReplicaPool {
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
-    uint32_t entered = 0;       // the latest run that it took part in
-    Counted* keeps = nullptr;   // what a host's thread holds while it is inside, after shut_down()
-    bool occupied = false;      // a host's thread has entered and is not yet back from leaving
-    bool thread_ended = false;  // inside a run, by pthread_exit()
+    uint32_t entered = 0;                  // the latest run that it took part in
+    Counted* keeps = nullptr;              // what a host's thread holds while it is inside, after shut_down()
+    bool occupied = false;                 // a host's thread has entered and is not yet back from leaving
+    bool thread_ended = false;             // inside a run, by pthread_exit()
     std::atomic<bool> with_tenant{false};  // the thread has found the tenant
     Thread thread;
     Life* life = nullptr;  // of the thread, where it is the library's
@@ -270,7 +274,6 @@ class ReplicaPool {
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
   void list_tenants(std::span<char> inside) const noexcept;
-  void end_threads() noexcept;
   void end_thread(Seat& seat) noexcept;
   bool leave_alone(Seat& seat) noexcept;
   Counted* go(Seat& seat) noexcept;
@@ -322,7 +325,8 @@ class ReplicaPool {
   int caller_cpu_ = -1;           // where replica 0 was at its begin, if it is the caller
   Body body_{};
   std::atomic<Tenant*> tenant_{nullptr};  // who has the replicas between runs; NULL: nobody
-  Tenant* lender_ = nullptr;              // from whom a turn, or the open run of the host's threads, has them; NULL: from nobody
+  Tenant* lender_ =
+      nullptr;  // from whom a turn, or the open run of the host's threads, has them; NULL: from nobody
   std::atomic<bool> stopping_{false};  // a thread that has done the latest run ends
   // Host threads.
   alignas(kApart) Word changed_;  // how often what follows has, in a way that somebody may wait for

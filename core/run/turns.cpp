@@ -20,7 +20,8 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
   const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;
   // acquire: the tenant is whole.
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  if (tenant != nullptr) DIST_TRY(tenant->take_all({call, std::max<int64_t>(timeout_ns, 0), deadline_ns, nullptr}));
+  if (tenant != nullptr)
+    DIST_TRY(tenant->take_all({call, std::max<int64_t>(timeout_ns, 0), deadline_ns, nullptr}));
   const Status taken = options_.threads == DIST_THREADS_HOST ? take_turn_of_host(call)
                                                              : take_turn_of_library(call, deadline_ns);
   if (taken.ok()) {

@@ -3,46 +3,52 @@
 
 #include <utility>
 
-#include "core/serve/request.hpp"
+#include "core/serve/promise.hpp"
 
 namespace dist {
 
-void Completions::add(Request& request) noexcept {
-  request.next = nullptr;
+void Completions::add(Promise& promise) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_) {
+    if (!closed_ && !std::exchange(promise.lies_there, true)) {
+      promise.next = nullptr;
       const bool was_empty = first_ == nullptr;
-      (was_empty ? first_ : last_->next) = &request;
-      last_ = &request;
+      (was_empty ? first_ : last_->next) = &promise;
+      last_ = &promise;
       if (was_empty && descriptor_.is_open()) descriptor_.set();
-      // Under the lock: who takes the request may destroy this queue next.
+      // Under the lock: who takes it may destroy this queue next.
       changed_.advance();
       return;
     }
   }
-  request.let_go();
+  promise.let_go();
 }
 
-Request* Completions::take() noexcept {
-  const std::lock_guard lock(mutex_);
+// Under the mutex.
+Promise* Completions::take_first() noexcept {
   if (first_ == nullptr) return nullptr;
-  Request* const request = std::exchange(first_, first_->next);
+  Promise* const promise = std::exchange(first_, first_->next);
+  promise->lies_there = false;
   if (first_ == nullptr && descriptor_.is_open()) descriptor_.clear();
-  return request;
+  return promise;
 }
 
-Request* Completions::next(int64_t timeout_ns) noexcept {
-  Request* request = take();
-  if (request != nullptr || timeout_ns == 0) return request;
+Promise* Completions::take() noexcept {
+  const std::lock_guard lock(mutex_);
+  return take_first();
+}
+
+Promise* Completions::next(int64_t timeout_ns) noexcept {
+  Promise* promise = take();
+  if (promise != nullptr || timeout_ns == 0) return promise;
   const int64_t start = steady_now_ns();
   for (;;) {
     // acquire keeps this before take(): what comes later ends the sleep.
     const uint32_t seen = changed_.value.load(std::memory_order_acquire);
-    if ((request = take()) != nullptr) return request;
+    if ((promise = take()) != nullptr) return promise;
     {
       const std::lock_guard lock(mutex_);
-      if (over_) return first_ != nullptr ? std::exchange(first_, first_->next) : nullptr;
+      if (over_) return take_first();
     }
     const int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (steady_now_ns() - start);
     if (timeout_ns >= 0 && left <= 0) return nullptr;
@@ -68,14 +74,12 @@ void Completions::end() noexcept {
 }
 
 void Completions::close() noexcept {
-  Request* left;
   {
     const std::lock_guard lock(mutex_);
     closed_ = over_ = true;
-    left = std::exchange(first_, nullptr);
     changed_.advance();
   }
-  while (left != nullptr) std::exchange(left, left->next)->let_go();
+  while (Promise* const left = take()) left->let_go();
 }
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completions: requests that have ended, in that order, until the host takes them.
+// Completions: what has ended, or has partial results, in that order, until the host takes it.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace dist {
 
-class Request;
+class Promise;
 
 class Completions final : public Counted {
  public:
   explicit Completions(Memory& memory) noexcept : Counted(memory) {}
 
-  // Takes over a use of the request.
-  void add(Request& request) noexcept;
+  // Takes over a use of the promise, which lies here once at a time.
+  void add(Promise& promise) noexcept;
   // The one that ended first, with its use; NULL: none has within `timeout_ns` (0: at once; < 0: no limit), or it is
   // closed.
-  Request* next(int64_t timeout_ns) noexcept;
+  Promise* next(int64_t timeout_ns) noexcept;
   Status descriptor(int32_t* out) noexcept;
   // Nothing comes any more: next() gives what is there, and then NULL.
   void end() noexcept;
@@ -31,11 +31,12 @@ class Completions final : public Counted {
 
  private:
   ~Completions() override = default;
-  Request* take() noexcept;
+  Promise* take() noexcept;
+  Promise* take_first() noexcept;
 
   std::mutex mutex_;  // what follows
-  Request* first_ = nullptr;
-  Request* last_ = nullptr;
+  Promise* first_ = nullptr;
+  Promise* last_ = nullptr;
   bool closed_ = false;
   bool over_ = false;  // by end() or close()
   EventDescriptor descriptor_;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/serve/instances.hpp"
-#include "core/serve/request.hpp"
+#include "core/serve/promise.hpp"
 
 namespace dist {
 
@@ -56,8 +56,7 @@ void* Helpers::watch_clock(void* self) {
     const uint32_t seen = helpers.changed_.value.load(std::memory_order_acquire);
     if (helpers.stopping_.load(std::memory_order_seq_cst)) return nullptr;
     const int64_t next_ns = instances.end_overdue();
-    const int64_t left =
-        next_ns == 0 ? -1 : std::max<int64_t>(next_ns - instances.host().now_ns(), 0);
+    const int64_t left = next_ns == 0 ? -1 : std::max<int64_t>(next_ns - instances.host().now_ns(), 0);
     if (left == 0) continue;
     helpers.changed_.sleep(seen, instances.host().slice_ns(left), WaitPolicy{}, [&] {
       return helpers.changed_.value.load(std::memory_order_seq_cst) != seen ||
@@ -70,9 +69,9 @@ void* Helpers::tell_host(void* self) {
   auto& helpers = *static_cast<Helpers*>(self);
   block_async_signals();
   helpers.teller_id_.store(this_thread(), std::memory_order_relaxed);
-  while (Request* const request = helpers.ended_->next(-1)) {
-    request->call_done();
-    request->let_go();
+  while (Promise* const promise = helpers.ended_->next(-1)) {
+    promise->call_done();
+    promise->let_go();
     helpers.untold_.fetch_sub(1, std::memory_order_relaxed);
     helpers.instances_.one_less();
   }

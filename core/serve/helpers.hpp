@@ -16,7 +16,7 @@
 namespace dist {
 
 class Instances;
-class Request;
+class Promise;
 
 class Helpers {
  public:
@@ -30,9 +30,9 @@ class Helpers {
   // The first deadline is another one now.
   void deadline_changed() noexcept { changed_.advance(); }
   // Takes over a use of a request, whose function for its end is called.
-  void tell(Request& request) noexcept {
+  void tell(Promise& promise) noexcept {
     untold_.fetch_add(1, std::memory_order_relaxed);
-    ended_->add(request);
+    ended_->add(promise);
   }
   // Whether the host has yet to be told of an end.
   bool has_untold() const noexcept { return untold_.load(std::memory_order_relaxed) != 0; }

@@ -11,6 +11,7 @@
 #include "core/base/os/park.hpp"
 #include "core/base/text.hpp"
 #include "core/run/current.hpp"
+#include "core/serve/batcher.hpp"
 
 namespace dist {
 namespace {
@@ -40,33 +41,49 @@ Instances::~Instances() {
 }
 
 // Why nothing is accepted, under the mutex.
-Status Instances::refusal() const noexcept {
+Status Instances::refusal(const char* call) const noexcept {
   switch (phase()) {
     case Phase::kOpen:
-      if (queue_.has_instances() || pool_.threads() == DIST_THREADS_HOST) break;
+      if (queue_.has_instances() || pool_.threads() == DIST_THREADS_HOST || some_begin()) break;
       return fail(DIST_UNAVAILABLE,
-                  "dist_submit(): no instance is left: the threads of all have ended, and none could make a new state");
+                  "%s(): no instance is left: the threads of all have ended, and none could make a new state",
+                  call);
     case Phase::kNever:
     case Phase::kOpening:
-      return failed_precondition("dist_submit(): the strategy's instances are not open yet: dist_instances_open()");
+      return failed_precondition("%s(): the strategy's instances are not open yet: dist_instances_open()",
+                                 call);
     case Phase::kClosing:
     case Phase::kEnding:
-      return fail(DIST_UNAVAILABLE, "dist_submit(): the strategy's instances close, and accept nothing new");
+      return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances close, and accept nothing new", call);
     case Phase::kClosed:
       return fail(DIST_UNAVAILABLE,
-                  "dist_submit(): the strategy's instances are closed; dist_instances_open() opens them again");
+                  "%s(): the strategy's instances are closed; dist_instances_open() opens them again", call);
   }
   return kOk;
 }
 
-Status Instances::need_helpers(const Submission& given) noexcept {
+// Whether a thread that has taken another's place may yet make its state. Under the mutex.
+bool Instances::some_begin() const noexcept {
+  return std::any_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.failure == DIST_OK; });
+}
+
+Status Instances::accept(const char* call) noexcept {
+  const std::lock_guard lock(mutex_);
+  DIST_TRY(refusal(call));
+  accepted_.fetch_add(1, std::memory_order_relaxed);
+  under_way_.fetch_add(1, std::memory_order_relaxed);
+  return kOk;
+}
+
+Status Instances::need_helpers(const Submission& given, bool clock) noexcept {
   if (has_helpers_.load(std::memory_order_relaxed)) {
-    if (given.timeout_ns > 0) DIST_TRY(helpers_.need_clock());
+    if (clock || given.timeout_ns > 0) DIST_TRY(helpers_.need_clock());
     if (given.done != nullptr) DIST_TRY(helpers_.need_teller());
   } else if (given.done != nullptr) {
     return failed_precondition(
-        "dist_submit(): `done` is called on a thread of libdist's, and a strategy with DIST_THREADS_HOST has none: allow "
-        "it by dist_instances_options.helper_threads, or take what has ended from completions");
+        "`done` is called on a thread of libdist's, and a strategy with DIST_THREADS_HOST has none: allow it "
+        "by "
+        "dist_instances_options.helper_threads, or take what has ended from completions");
   }
   return kOk;
 }
@@ -75,8 +92,8 @@ Status Instances::need_helpers(const Submission& given) noexcept {
 Status Instances::acquire(Request** out) {
   {
     const std::lock_guard lock(mutex_);
-    DIST_TRY(refusal());
-    *out = spare_;
+    DIST_TRY(refusal("dist_submit"));
+    *out = static_cast<Request*>(spare_);
     if (spare_ != nullptr) spare_ = spare_->next;
     ++out_;
     accepted_.fetch_add(1, std::memory_order_relaxed);
@@ -102,7 +119,7 @@ Status Instances::acquire(Request** out) {
 Status Instances::submit(const Submission& given, Request** out) {
   if (given.cancel != nullptr && given.cancel->signalled())
     return fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason());
-  DIST_TRY(need_helpers(given));
+  DIST_TRY(need_helpers(given, false));
   Request* request = nullptr;
   DIST_TRY(acquire(&request));
   // One use is of whoever ends it.
@@ -115,9 +132,10 @@ Status Instances::submit(const Submission& given, Request** out) {
   {
     const std::lock_guard lock(mutex_);
     // It may have been cancelled, and the instances closed, since it was begun.
-    refused = !linked || request->cancel_asked.load(std::memory_order_relaxed)
-                  ? fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason())
-                  : refusal();
+    refused =
+        !linked || request->cancel_asked.load(std::memory_order_relaxed)
+            ? fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason())
+            : refusal("dist_submit");
     int instance = 0;
     if (refused.ok()) arrived = queue_.arrive(*request, &instance);
     if (arrived == Arrived::kGiven) give(instance, *request);
@@ -130,7 +148,8 @@ Status Instances::submit(const Submission& given, Request** out) {
   }
   if (refused.ok()) {
     refused = fail(DIST_RESOURCE_EXHAUSTED,
-                   "dist_submit(): the queue is full: %zu requests wait for an instance (dist_instances_options.max_queued)",
+                   "dist_submit(): the queue is full: %zu requests wait for an instance "
+                   "(dist_instances_options.max_queued)",
                    queue_.most());
   }
   request->drop();
@@ -174,6 +193,16 @@ void Instances::recycle(Request& request) noexcept {
 // ---- Ends ----
 
 int64_t Instances::end_overdue() noexcept {
+  int64_t next_ns = end_overdue_requests();
+  for (std::size_t i = 0;; ++i) {
+    const Ref<Batcher> each = batcher(i);
+    if (!each) return next_ns;
+    const int64_t its_ns = each->tend();
+    if (its_ns != 0 && (next_ns == 0 || its_ns < next_ns)) next_ns = its_ns;
+  }
+}
+
+int64_t Instances::end_overdue_requests() noexcept {
   for (;;) {
     Request* over = nullptr;
     {
@@ -212,7 +241,7 @@ void Instances::withdraw_cancelled(Request& request, const char* reason) noexcep
     const std::lock_guard lock(mutex_);
     request.cancel_asked.store(true, std::memory_order_relaxed);
     // Where it runs, its run is linked too.
-    if (!request.queued()) return;
+    if (!request.queued) return;
     queue_.withdraw(request);
     if (queue_.any_for_all() != nullptr) dispatch();
   }
@@ -227,7 +256,7 @@ void Instances::cancel(Request& request) noexcept {
     if (request.ended()) return;
     // seq_cst: its run begins, and then looks at this, or is found under way below.
     request.cancel_asked.store(true, std::memory_order_seq_cst);
-    if (!request.queued()) {
+    if (!request.queued) {
       for (Seat& each : seats_) {
         if (each.current == &request) each.pool->pool().cancel("dist_work_cancel()");
       }
@@ -259,8 +288,10 @@ void Instances::end_queued(const ErrorRecord& why) noexcept {
 
 void Instances::cancel(const char* reason) noexcept {
   const std::lock_guard lock(mutex_);
+  copy_text(all_cancelled_, reason == nullptr ? "dist_strategy_cancel()" : reason);
   for (Seat& each : seats_) {
     if (each.current == nullptr) continue;
+    each.current->cancelled_with_all = true;
     each.current->cancel_asked.store(true, std::memory_order_seq_cst);
     reason == nullptr ? each.pool->pool().cancel() : each.pool->pool().cancel(reason);
   }
@@ -270,9 +301,55 @@ Status Instances::check_wait(const char* call) const noexcept {
   const Replica* const here = current().replica;
   if (here == nullptr || here->pool().owner() != pool_.owner()) return kOk;
   return failed_precondition(
-      "%s(): this is the function of replica %d of the same strategy, and the request may need that replica: take it from "
+      "%s(): this is the function of replica %d of the same strategy, and the request may need that replica: "
+      "take it from "
       "completions, outside the replicas",
       call, here->name().number());
+}
+
+// ---- Batchers ----
+
+void Instances::add(Batcher& batcher) noexcept {
+  const std::lock_guard lock(batchers_mutex_);
+  batcher.next = std::exchange(batchers_, &batcher);
+}
+
+void Instances::remove(Batcher& batcher) noexcept {
+  const std::lock_guard lock(batchers_mutex_);
+  Batcher** at = &batchers_;
+  while (*at != &batcher) at = &(*at)->next;
+  *at = batcher.next;
+}
+
+// Held, since nothing of the host's is called under the mutex; none: there are not as many.
+Ref<Batcher> Instances::batcher(std::size_t which) noexcept {
+  const std::lock_guard lock(batchers_mutex_);
+  Batcher* at = batchers_;
+  while (at != nullptr && which-- > 0) at = at->next;
+  return Ref<Batcher>::share(at);
+}
+
+void Instances::enqueue_step(Request& step) noexcept {
+  const std::lock_guard lock(mutex_);
+  int instance = 0;
+  if (queue_.arrive(step, &instance) == RequestQueue::Arrived::kGiven) give(instance, step);
+}
+
+bool Instances::withdraw_step(Request& step) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!step.queued) return false;
+  queue_.withdraw(step);
+  if (queue_.any_for_all() != nullptr) dispatch();
+  return true;
+}
+
+void Instances::raise_step(Request& step, int32_t priority) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!step.queued) return;
+  queue_.withdraw(step);
+  step.priority = priority;
+  int instance = 0;
+  if (queue_.arrive(step, &instance) == RequestQueue::Arrived::kGiven) give(instance, step);
 }
 
 // ---- Runs, and what else wants all replicas ----
@@ -306,13 +383,14 @@ Status Instances::take_all(const Asking& asking) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (me.word.load(std::memory_order_acquire) == Asker::kHas) return kOk;
-    if (me.queued()) {
+    if (me.queued) {
       queue_.withdraw(me);
       dispatch();
     }
   }
   if (refused_.load(std::memory_order_relaxed)) return pool_.shutting_down();
-  if (!late) return fail(DIST_CANCELLED, "the run was cancelled before it began: %s", asking.cancel->reason());
+  if (!late)
+    return fail(DIST_CANCELLED, "the run was cancelled before it began: %s", asking.cancel->reason());
   char inside[256];
   const int count = list_inside(inside);
   return fail(DIST_DEADLINE_EXCEEDED, "%s(): the replicas have not been free within %s%s%s", asking.call,
@@ -329,12 +407,12 @@ bool Instances::ask_to_enter() noexcept {
   const std::lock_guard lock(mutex_);
   uint32_t has = Asker::kHas;
   if (entering_.word.compare_exchange_strong(has, Asker::kWaiting, std::memory_order_acquire)) return true;
-  return !entering_.queued() && queue_.arrive_for_all(entering_);
+  return !entering_.queued && queue_.arrive_for_all(entering_);
 }
 
 void Instances::no_longer_asks() noexcept {
   const std::lock_guard lock(mutex_);
-  if (entering_.queued()) {
+  if (entering_.queued) {
     queue_.withdraw(entering_);
   } else if (entering_.word.exchange(Asker::kWaiting, std::memory_order_relaxed) == Asker::kHas) {
     queue_.give_back();

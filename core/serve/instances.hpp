@@ -30,6 +30,8 @@
 
 namespace dist {
 
+class Batcher;
+
 class Instances final : public Counted, public Tenant {
  public:
   struct Options {
@@ -52,10 +54,25 @@ class Instances final : public Counted, public Tenant {
 
   Status open(const Options& options);
   // Where it is not open yet: with the default options.
-  Status open_once();
+  Status open_once(const char* call);
   Status close(int64_t timeout_ns) noexcept;
   // The calling thread, one of the host's, is an instance until they close.
   Status serve_here(GlobalReplica replica);
+
+  // ---- For batchers ----
+  void add(Batcher& batcher) noexcept;
+  void remove(Batcher& batcher) noexcept;
+  int num_instances() const noexcept { return static_cast<int>(seats_.size()); }
+  // One more that is to end; or why not.
+  Status accept(const char* call) noexcept;
+  // What a submission needs of the helpers; `clock`: that of deadlines, whether it has one or not.
+  Status need_helpers(const Submission& given, bool clock) noexcept;
+  void deadline_changed() noexcept { helpers_.deadline_changed(); }
+  // Steps stand in line, and are never refused.
+  void enqueue_step(Request& step) noexcept;
+  void raise_step(Request& step, int32_t priority) noexcept;
+  // False: it does not stand there.
+  bool withdraw_step(Request& step) noexcept;
 
   // *out has one use, the caller's; NULL: it wants none.
   Status submit(const Submission& given, Request** out);
@@ -89,7 +106,7 @@ class Instances final : public Counted, public Tenant {
   Status check_wait(const char* call) const noexcept;
   // FAILED_PRECONDITION on the thread that calls the host's dist_done_fn.
   Status check_teller(const char* call) const noexcept;
-  void tell(Request& request) noexcept { helpers_.tell(request); }
+  void tell(Promise& promise) noexcept { helpers_.tell(promise); }
   // Ends the queued requests whose deadline is over, and says when that of the next one is; 0: there is none.
   int64_t end_overdue() noexcept;
 
@@ -114,13 +131,13 @@ class Instances final : public Counted, public Tenant {
     Word bell;  // rung when there is something new for the instance
     std::atomic<Request*> given{nullptr};
     InnerPool* pool = nullptr;
-    Request* current = nullptr;  // that it runs
-    uint32_t life = 0;           // how many threads the instance has had before
-    bool attended = false;       // a thread serves here
+    Request* current = nullptr;       // that it runs
+    uint32_t life = 0;                // how many threads the instance has had before
+    bool attended = false;            // a thread serves here
     std::atomic<bool> inside{false};  // a function of the host's is under way
-    bool ready = false;          // it has its state
-    dist_status failure = DIST_OK;  // of making it
-    ErrorRecord* why = nullptr;     // where there was memory for it
+    bool ready = false;               // it has its state
+    dist_status failure = DIST_OK;    // of making it
+    ErrorRecord* why = nullptr;       // where there was memory for it
   };
   // One who wants all replicas, on the stack of the thread that waits.
   struct Asker final : RequestQueue::Entry, Cancel::Link {
@@ -131,7 +148,6 @@ class Instances final : public Counted, public Tenant {
   class Attending;
 
   Seat& seat(int rank) noexcept { return seats_[static_cast<std::size_t>(rank)]; }
-  int num_instances() const noexcept { return static_cast<int>(seats_.size()); }
   // How an instance waits.
   WaitPolicy idling() const noexcept {
     WaitPolicy policy = policy_;
@@ -147,23 +163,30 @@ class Instances final : public Counted, public Tenant {
   template <class Holds>
   bool wait_until(int64_t deadline_ns, Holds&& holds) noexcept;
   Status acquire(Request** out);
-  Status refusal() const noexcept;
-  Status need_helpers(const Submission& given) noexcept;
+  Status refusal(const char* call) const noexcept;
+  bool some_begin() const noexcept;
+  void end_if_none_is_left(const ErrorRecord& why) noexcept;
+  Ref<Batcher> batcher(std::size_t which) noexcept;
+  int64_t end_overdue_requests() noexcept;
   void dispatch() noexcept;
   void give(int rank, Request& request) noexcept;
   void grant(RequestQueue::Entry& entry) noexcept;
   void end_queued(const ErrorRecord& why) noexcept;
   void end_all(const char* reason) noexcept;
+  void end_items(const ErrorRecord& why) noexcept;
   ErrorRecord overdue_in_queue(const Request& request) const noexcept;
   int list_inside(std::span<char> text) const noexcept;
   bool stay(Attending& here, const std::atomic<uint32_t>& started, uint32_t seen,
             const std::atomic<bool>& stopping);
+  template <class News>
+  void await(Word& bell, uint32_t rung, News&& news) noexcept;
   Request* come(int rank) noexcept;
   void tend(int rank);
   void make_state(int rank);
   void end_state(Seat& seat);
   Status run_alone(Seat& seat, const Body& body, const RunLimits& limits);
   Request* perform(Seat& seat, Request& request);
+  void cancel_late(const Request& request, ReplicaPool& pool) noexcept;
   Status run_request(Seat& seat, Request& request);
   static dist_status call_request(Replica& replica, const Body& self);
   static dist_status call_make(Replica& replica, const Body& self);
@@ -173,7 +196,7 @@ class Instances final : public Counted, public Tenant {
   const Host host_;
   const int64_t timeout_ns_;
   std::mutex changing_;  // held by who opens or closes
-  Options options_;  // written while they are closed
+  Options options_;      // written while they are closed
   const WaitPolicy policy_;
   std::atomic<int64_t> spin_ns_{60'000};
   std::atomic<bool> has_helpers_;
@@ -184,12 +207,15 @@ class Instances final : public Counted, public Tenant {
   mutable std::mutex mutex_;
   RequestQueue queue_;
   std::pmr::vector<Seat> seats_;
-  Request* spare_ = nullptr;  // that serve again
-  std::size_t out_ = 0;       // requests that somebody has a use of
+  Promise* spare_ = nullptr;               // requests that serve again
+  char all_cancelled_[kReasonBytes] = "";  // by the latest cancel() of all
+  std::size_t out_ = 0;                    // requests that somebody has a use of
   std::atomic<std::size_t> under_way_{0};  // of these, that have not ended,
   std::atomic<std::size_t> accepted_{0};   // or whose end has not been told
-  Asker entering_;            // of the host's threads
-  Word settled_;              // how often something has changed that open() and close() wait for
+  Asker entering_;                         // of the host's threads
+  std::mutex batchers_mutex_;
+  Batcher* batchers_ = nullptr;
+  Word settled_;  // how often something has changed that open() and close() wait for
   Word ends_;
   Helpers helpers_;
 };

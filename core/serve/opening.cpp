@@ -7,6 +7,7 @@
 
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
+#include "core/serve/batcher.hpp"
 #include "core/serve/instances.hpp"
 
 namespace dist {
@@ -50,11 +51,14 @@ void Instances::enter(Phase phase) noexcept {
 
 Status Instances::check_threads(const char* call) const noexcept {
   if (pool_.workers() != nullptr)
-    return fail(DIST_UNIMPLEMENTED, "%s(): instances of a strategy over several workers are not offered", call);
+    return fail(DIST_UNIMPLEMENTED, "%s(): instances of a strategy over several workers are not offered",
+                call);
   if (pool_.threads() != DIST_THREADS_CALLER) return kOk;
   return failed_precondition(
-      "%s(): the caller of dist_run() is replica 0 of this strategy, so that there is no thread for it between runs: create "
-      "the strategy with dist_strategy_options.threads = DIST_THREADS_LIBRARY, or DIST_THREADS_HOST with dist_serve()",
+      "%s(): the caller of dist_run() is replica 0 of this strategy, so that there is no thread for it "
+      "between runs: create "
+      "the strategy with dist_strategy_options.threads = DIST_THREADS_LIBRARY, or DIST_THREADS_HOST with "
+      "dist_serve()",
       call);
 }
 
@@ -65,15 +69,16 @@ Status Instances::open(const Options& options) {
   if (!changing) return changed_elsewhere("dist_instances_open");
   const Phase now = phase();
   if (now != Phase::kNever && now != Phase::kClosed)
-    return failed_precondition("dist_instances_open(): the instances are open; dist_instances_close() closes them");
+    return failed_precondition(
+        "dist_instances_open(): the instances are open; dist_instances_close() closes them");
   return open_with(options);
 }
 
-Status Instances::open_once() {
+Status Instances::open_once(const char* call) {
   if (phase() != Phase::kNever) [[likely]]
     return kOk;
-  DIST_TRY(check_threads("dist_submit"));
-  DIST_TRY(check_wait("dist_submit"));
+  DIST_TRY(check_threads(call));
+  DIST_TRY(check_wait(call));
   const std::lock_guard changing(changing_);
   return phase() == Phase::kNever ? open_with({}) : kOk;
 }
@@ -86,7 +91,8 @@ Status Instances::open_with(const Options& options) {
     options_ = options;
   }
   spin_ns_.store(std::max<int64_t>(options.spin_ns, 0), std::memory_order_relaxed);
-  has_helpers_.store(options.helper_threads || pool_.threads() != DIST_THREADS_HOST, std::memory_order_relaxed);
+  has_helpers_.store(options.helper_threads || pool_.threads() != DIST_THREADS_HOST,
+                     std::memory_order_relaxed);
   for (int rank = 0; rank < num_instances(); ++rank) {
     Seat& at = seat(rank);
     at.failure = DIST_OK;
@@ -116,14 +122,16 @@ Status Instances::open_with(const Options& options) {
 
 Status Instances::check_teller(const char* call) const noexcept {
   if (!helpers_.telling()) return kOk;
-  return failed_precondition("%s(): this is a dist_done_fn, and the functions of other requests wait for it", call);
+  return failed_precondition("%s(): this is a dist_done_fn, and the functions of other requests wait for it",
+                             call);
 }
 
 // Until all have their states, or one has failed. The failure of the lowest counts.
 Status Instances::await_ready() noexcept {
   const auto all_have = [&] {
     return refused_.load(std::memory_order_relaxed) ||
-           std::all_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.failure != DIST_OK; });
+           std::all_of(seats_.begin(), seats_.end(),
+                       [](const Seat& at) { return at.ready || at.failure != DIST_OK; });
   };
   (void)wait_until(0, all_have);
   const std::lock_guard lock(mutex_);
@@ -146,7 +154,8 @@ void Instances::end_states(int64_t deadline_ns) noexcept {
       const std::lock_guard lock(mutex_);
       left = !at.attended && at.pool != nullptr && at.pool->pool().host_state() != nullptr;
     }
-    if (left) (void)run_alone(at, Body{.call = call_end, .context = &options_}, {.call = "dist_instances_close"});
+    if (left)
+      (void)run_alone(at, Body{.call = call_end, .context = &options_}, {.call = "dist_instances_close"});
   }
 }
 
@@ -157,7 +166,8 @@ Status Instances::close(int64_t timeout_ns) noexcept {
   if (!changing) return changed_elsewhere("dist_instances_close");
   if (phase() != Phase::kOpen) return kOk;
   enter(Phase::kClosing);
-  const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host_.now_ns(), std::max<int64_t>(timeout_ns, 1));
+  const int64_t deadline_ns =
+      timeout_ns < 0 ? 0 : deadline_after(host_.now_ns(), std::max<int64_t>(timeout_ns, 1));
   const auto none_left = [&] { return accepted_.load(std::memory_order_seq_cst) == 0; };
   Status closed = kOk;
   if (!wait_until(deadline_ns, none_left)) {
@@ -184,6 +194,16 @@ void Instances::end_all(const char* reason) noexcept {
   std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %s", reason);
   end_queued(why);
   cancel(reason);
+  std::snprintf(why.message, sizeof why.message, "the item was cancelled: %s", reason);
+  end_items(why);
+}
+
+void Instances::end_items(const ErrorRecord& why) noexcept {
+  for (std::size_t i = 0;; ++i) {
+    const Ref<Batcher> each = batcher(i);
+    if (!each) return;
+    each->end_all(why);
+  }
 }
 
 // "replicas 1, 3"; how many.
@@ -193,8 +213,8 @@ int Instances::list_inside(std::span<char> text) const noexcept {
   text[0] = '\0';
   for (int rank = 0; rank < num_instances(); ++rank) {
     if (!is_inside(rank)) continue;
-    const int length = std::snprintf(text.data() + used, text.size() - used, "%s%d", count == 0 ? "replica " : ", ",
-                                     pool_.name_of(rank));
+    const int length = std::snprintf(text.data() + used, text.size() - used, "%s%d",
+                                     count == 0 ? "replica " : ", ", pool_.name_of(rank));
     used = std::min(text.size() - 1, used + static_cast<std::size_t>(std::max(0, length)));
     ++count;
   }
@@ -208,21 +228,25 @@ Status Instances::end_idle(const char* call) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (under_way_.load(std::memory_order_relaxed) != 0)
-      return failed_precondition("%s(): requests have not ended; dist_instances_close() waits for them", call);
+      return failed_precondition("%s(): requests have not ended; dist_instances_close() waits for them",
+                                 call);
   }
   // Whoever has just ended a request is about to let go of it.
   while (accepted_.load(std::memory_order_seq_cst) != 0) {
     if (helpers_.has_untold())
-      return failed_precondition("%s(): a dist_done_fn has not returned; dist_instances_close() waits for it", call);
+      return failed_precondition("%s(): a dist_done_fn has not returned; dist_instances_close() waits for it",
+                                 call);
     yield_this_thread();
   }
   {
+    if (batcher(0))
+      return failed_precondition("%s(): batchers are left; dist_batcher_destroy() ends them", call);
     const std::lock_guard lock(mutex_);
     if (out_ != 0) return failed_precondition("%s(): works of requests are left; destroy them first", call);
     for (int rank = 0; rank < num_instances(); ++rank) {
       if (pool_.threads() == DIST_THREADS_HOST && seat(rank).attended)
-        return failed_precondition("%s(): a thread serves as replica %d; dist_instances_close() ends that", call,
-                                   pool_.name_of(rank));
+        return failed_precondition("%s(): a thread serves as replica %d; dist_instances_close() ends that",
+                                   call, pool_.name_of(rank));
     }
     if (phase() == Phase::kOpen) phase_.store(Phase::kClosing, std::memory_order_seq_cst);
   }

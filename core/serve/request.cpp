@@ -1,169 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/serve/request.hpp"
 
-#include <algorithm>
-#include <new>
-#include <utility>
-
-#include "core/base/text.hpp"
-#include "core/run/current.hpp"
-#include "core/serve/completions.hpp"
 #include "core/serve/instances.hpp"
 
 namespace dist {
 
-Request::~Request() {
-  unlink();
-  if (error_ != nullptr) memory().free(error_, sizeof(ErrorRecord), alignof(ErrorRecord));
-}
-
 void Request::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
-  unlink();
-  body_ = given.body;
+  begin_promise(given, uses);
   wants = kAnyInstance;
   priority = given.priority;
-  timeout_ns_ = given.timeout_ns;
   deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
-  cancel_ = Ref<Cancel>::share(given.cancel);
-  completions_ = Ref<Completions>::share(given.completions);
-  done_ = given.done;
-  done_function_ = given.done_function;
-  code_ = DIST_OK;
-  cancel_asked.store(false, std::memory_order_relaxed);
-  ended_.value.store(0, std::memory_order_relaxed);
-  uses_.store(uses, std::memory_order_relaxed);
 }
 
-bool Request::link() noexcept {
-  if (!cancel_) return true;
-  linked_ = cancel_->add(*this);
-  return linked_;
-}
+void Request::cancel() noexcept { home().cancel(*this); }
 
-// Waits for a signal that is being delivered.
-void Request::unlink() noexcept {
-  if (std::exchange(linked_, false)) cancel_->remove(*this);
-  cancel_ = {};
-}
+void Request::cancelled(const char* reason) noexcept { home().withdraw_cancelled(*this, reason); }
 
-void Request::cancelled(const char* reason) noexcept { home_.withdraw_cancelled(*this, reason); }
-
-void Request::end(Status status, const ErrorRecord* why) noexcept {
-  unlink();
-  code_ = status.code();
-  if (!status.ok() && why != nullptr) {
-    if (error_ == nullptr) {
-      void* const place = memory().try_allocate(sizeof(ErrorRecord), alignof(ErrorRecord));
-      if (place != nullptr) error_ = new (place) ErrorRecord;
-    }
-    if (error_ != nullptr) *error_ = *why;
-  }
-  Instances& home = home_;
-  const Ref<Completions> completions = std::move(completions_);
-  const bool tells = done_ != nullptr;
-  home.ends_one();
-  // seq_cst, in one order with the looks of who waits; afterwards the host may let go of its handle.
-  ended_.advance();
-  home.ends().advance();
-  if (tells) return home.tell(*this);
-  if (completions) {
-    completions->add(*this);
-  } else {
-    let_go();
-  }
-  home.one_less();
-}
-
-void Request::end_in_signal(const ErrorRecord& why) noexcept {
-  Ref<Cancel> kept = std::exchange(cancel_, {});
-  const bool linked = std::exchange(linked_, false);
-  // The use that is let go of may be the last: the request stays until the link is said to be there again.
-  uses_.fetch_add(1, std::memory_order_relaxed);
-  end(Status(why.code), &why);
-  cancel_ = std::move(kept);
-  linked_ = linked;
-  if (uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) home_.recycle(*this);
-}
-
-void Request::let_go() noexcept {
-  // acq_rel: what all users did comes before it serves again.
-  if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  unlink();
-  home_.recycle(*this);
-}
-
-void Request::drop() noexcept {
-  completions_ = {};
-  unlink();
-  Instances& home = home_;
-  home.recycle(*this);
-  home.ends_one();
-  home.one_less();
-}
-
-Status Request::result() const noexcept {
-  if (code_ == DIST_OK) return kOk;
-  if (error_ != nullptr && error_->code == code_) return fail(*error_);
-  return fail(code_, "the request failed with %s, and there was no memory for the reason", status_name(code_));
-}
-
-Status Request::check_use(const WorkList*, const char*) const noexcept { return kOk; }
-
-Status Request::test(bool* out_ended) noexcept {
-  *out_ended = ended();
-  return *out_ended ? result() : kOk;
-}
-
-Status Request::wait(int64_t timeout_ns) noexcept {
-  HostWork* const one = this;
-  std::size_t index = 0;
-  return wait_any(&one, 1, timeout_ns, &index);
-}
-
-Status Request::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
-                         std::size_t* out_index) noexcept {
-  for (std::size_t i = 0; i < n; ++i) {
-    if (works[i]->collective() == nullptr && &static_cast<Request*>(works[i])->home_ == &home_) continue;
-    return invalid_argument(
-        "dist_work_wait_any(): works[0] is a request's (dist_submit()), and works[%zu] a collective's or another strategy's: "
-        "wait for works of one kind and strategy",
-        i);
-  }
-  std::size_t at = n;
-  const auto done = [&] {
-    for (at = 0; at < n && !static_cast<Request*>(works[at])->ended(); ++at) {
-    }
-    return at < n;
-  };
-  if (!done()) DIST_TRY(home_.check_wait("dist_work_wait"));
-  const Host& host = home_.host();
-  if (timeout_ns == 0) timeout_ns = home_.timeout_of_waits();
-  const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
-  Word& word = n == 1 ? ended_ : home_.ends();
-  while (at == n && !spin_until(WaitPolicy{}, done)) {
-    const uint32_t seen = word.value.load(std::memory_order_acquire);
-    if (done()) break;
-    const int64_t next_ns = home_.help();
-    int64_t left = end_ns == 0 ? -1 : end_ns - host.now_ns();
-    if (end_ns != 0 && left <= 0) {
-      return fail(DIST_DEADLINE_EXCEEDED, "dist_work_wait(): the request has not ended within %s; it goes on",
-                  DurationText(timeout_ns).text);
-    }
-    if (next_ns != 0) {
-      const int64_t until_next = std::max<int64_t>(next_ns - host.now_ns(), 0);
-      left = left < 0 ? until_next : std::min(left, until_next);
-    }
-    word.sleep(seen, host.slice_ns(left), WaitPolicy{},
-               [&] { return word.value.load(std::memory_order_seq_cst) != seen; });
-  }
-  *out_index = at;
-  return static_cast<Request*>(works[at])->result();
-}
-
-void Request::cancel() noexcept { home_.cancel(*this); }
-
-void Request::close() noexcept {
-  if (!memory().forked()) let_go();
-}
+void Request::recycle() noexcept { home().recycle(*this); }
 
 }  // namespace dist

@@ -1,92 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request: a function that one replica is to run, from dist_submit() until nobody has it any more.
-//
-// Who has a use of it: whoever is to end it, the host's handle, and the completions that it lies in. When the last use is
-// let go of, it goes back to its instances and serves again.
+// Request: a function that one replica is to run, alone.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 
-#include "core/async/host_work.hpp"
-#include "core/base/cancel.hpp"
-#include "core/comm/word.hpp"
-#include "core/run/replica_pool.hpp"
+#include "core/serve/promise.hpp"
 #include "core/serve/request_queue.hpp"
 
 namespace dist {
 
-class Completions;
-class Instances;
-
-// What dist_submit() asks for.
-struct Submission {
-  Body body;
-  int32_t priority = 0;
-  int64_t timeout_ns = 0;  // until its end; 0: none
-  Cancel* cancel = nullptr;
-  Completions* completions = nullptr;  // where it arrives when it has ended; NULL: nowhere
-  // Called there with the request and the body's context; NULL: not.
-  void (*done)(HostWork& work, void (*function)(), void* user_data) = nullptr;
-  void (*done_function)() = nullptr;
-};
-
-class Request final : public HostWork, public RequestQueue::Entry, private Cancel::Link {
+class Request : public Promise, public RequestQueue::Entry {
  public:
-  Request(Memory& memory, Instances& home) noexcept : HostWork(memory), home_(home) {}
-  ~Request() override;
+  Request(Memory& memory, Instances& home) noexcept : Promise(memory, home) {}
 
-  // ---- The host's handle ----
-  Status check_use(const WorkList* here, const char* call) const noexcept override;
-  Status test(bool* out_ended) noexcept override;
-  Status wait(int64_t timeout_ns) noexcept override;
-  Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
-                  std::size_t* out_index) noexcept override;
   void cancel() noexcept override;
-  void close() noexcept override;
-  void* user_data() const noexcept override { return body_.context; }
 
-  // ---- For the instances ----
   // It is the caller's, with `uses` uses.
   void begin(const Submission& given, int64_t now_ns, int uses) noexcept;
-  // False: its cancel object has been signalled already.
-  bool link() noexcept;
-  // It ends; `why` is of a failure. This gives the use of whoever ends it to the completions, or lets go of it. Not
-  // under a lock that a signal of its cancel object needs.
-  void end(Status status, const ErrorRecord* why) noexcept;
-  // The same in that signal, where the link stays for now.
-  void end_in_signal(const ErrorRecord& why) noexcept;
-  void let_go() noexcept;
-  // It was not accepted: nobody hears of it.
-  void drop() noexcept;
-
-  bool ended() const noexcept { return ended_.value.load(std::memory_order_acquire) != 0; }
-  const Body& body() const noexcept { return body_; }
-  Cancel* cancel_object() const noexcept { return cancel_.get(); }
-  int64_t timeout_ns() const noexcept { return timeout_ns_; }
-  Status result() const noexcept;
-  void call_done() noexcept { done_(*this, done_function_, body_.context); }
-
-  Request* next = nullptr;  // in the list that it is in: of completions, or of those that serve again
-  std::atomic<bool> cancel_asked{false};
 
  private:
   void cancelled(const char* reason) noexcept override;
-  void unlink() noexcept;
-
-  Instances& home_;
-  Body body_{};
-  int64_t timeout_ns_ = 0;
-  Ref<Cancel> cancel_;
-  bool linked_ = false;  // to it
-  Ref<Completions> completions_;
-  void (*done_)(HostWork&, void (*)(), void*) = nullptr;
-  void (*done_function_)() = nullptr;
-  std::atomic<int> uses_{0};
-  dist_status code_ = DIST_OK;
-  ErrorRecord* error_ = nullptr;  // of a failure, where there was memory for it
-  Word ended_;                    // 1
+  void recycle() noexcept override;
 };
 
 }  // namespace dist

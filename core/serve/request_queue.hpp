@@ -7,43 +7,25 @@
 // entry that wants all stands before that. Who wants all gets them when nobody stands before it and no instance is busy.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/serve/lines.hpp"
 
 namespace dist {
-
-inline constexpr int32_t kLeastPriority = -7;
-inline constexpr int32_t kGreatestPriority = 7;
 
 inline constexpr int kAnyInstance = -1;
 inline constexpr int kAllInstances = -2;
 
 class RequestQueue {
  public:
-  // A member of what waits, so that queueing takes no memory.
-  class Entry {
+  class Entry : public Queued {
    public:
-    Entry() noexcept = default;
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-
     int wants = kAnyInstance;  // or the number of one, or kAllInstances
-    int32_t priority = 0;
-    int64_t deadline_ns = 0;  // of the host's clock; 0: none
-    bool queued() const noexcept { return queued_; }
-
-   private:
-    friend class RequestQueue;
-    Entry* next_ = nullptr;
-    Entry* previous_ = nullptr;
-    uint64_t ticket_ = 0;
-    std::size_t in_heap_ = 0;
-    bool queued_ = false;
+    bool unlimited = false;    // it is not counted, and never refused
   };
 
   // `most`: entries for one instance that may be queued.
@@ -75,9 +57,9 @@ class RequestQueue {
   void withdraw(Entry& entry) noexcept;
   // Any queued entry for one instance, or for all; NULL: none is left.
   Entry* any() noexcept;
-  Entry* any_for_all() noexcept { return all_.first(); }
+  Entry* any_for_all() const noexcept { return of(all_.first()); }
   // The queued entry for one instance whose deadline is first; NULL: none has one.
-  Entry* first_deadline() noexcept { return heap_.empty() ? nullptr : heap_.front(); }
+  Entry* first_deadline() const noexcept { return of(heap_.first()); }
 
   bool has_instances() const noexcept { return parts_ > 0; }
   std::size_t most() const noexcept { return most_; }
@@ -88,22 +70,7 @@ class RequestQueue {
   bool all_taken() const noexcept { return all_taken_; }
 
  private:
-  static constexpr std::size_t kPriorities = kGreatestPriority - kLeastPriority + 1;
   enum class State : uint8_t { kAway, kFree, kBusy };
-
-  // First come, first served within a priority.
-  struct Lines {
-    Entry* first() const noexcept;
-    void add(Entry& entry) noexcept;
-    void remove(Entry& entry) noexcept;
-
-    struct Line {
-      Entry* first = nullptr;
-      Entry* last = nullptr;
-    };
-    std::array<Line, kPriorities> by_priority;
-    uint32_t filled = 0;  // a bit for each priority that has entries
-  };
   struct Instance {
     Lines own;  // of entries that want it alone
     State state = State::kAway;
@@ -113,7 +80,6 @@ class RequestQueue {
 
   const Instance& at(int instance) const noexcept { return instances_[static_cast<std::size_t>(instance)]; }
   Instance& at(int instance) noexcept { return instances_[static_cast<std::size_t>(instance)]; }
-  static bool before(const Entry& one, const Entry& other) noexcept;
   Lines& lines_of(const Entry& entry) noexcept;
   Entry* candidate(int instance) const noexcept;
   void enqueue(Entry& entry) noexcept;
@@ -121,21 +87,16 @@ class RequestQueue {
   void leave_free(int instance) noexcept;
   Entry& occupy(int instance, Entry& entry) noexcept;
   bool behind_all(const Entry& entry) const noexcept;
-  void sift_up(std::size_t place) noexcept;
-  void sift_down(std::size_t place) noexcept;
-  void put(std::size_t place, Entry& entry) noexcept {
-    heap_[place] = &entry;
-    entry.in_heap_ = place;
-  }
+  static Entry* of(Queued* entry) noexcept { return static_cast<Entry*>(entry); }
 
   Lines any_;
   Lines all_;
   std::pmr::vector<Instance> instances_;
-  std::pmr::vector<int> free_;      // the one that became free last at the end: its caches are warm
-  std::pmr::vector<Entry*> heap_;   // by deadline
+  std::pmr::vector<int> free_;  // the one that became free last at the end: its caches are warm
+  DeadlineHeap heap_;
   std::size_t most_;
-  std::size_t queued_ = 0;  // for one instance
-  std::size_t own_queued_ = 0;  // of these, for a certain one
+  std::size_t queued_ = 0;      // for one instance, and counted
+  std::size_t own_queued_ = 0;  // for a certain one
   int busy_ = 0;
   int parts_ = 0;
   bool all_taken_ = false;

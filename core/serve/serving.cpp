@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances: what a replica's thread does between the runs.
+#include <algorithm>
 #include <utility>
 
 #include "core/base/os/thread.hpp"
@@ -12,7 +13,8 @@ namespace dist {
 // failed, and the replica gets another thread.
 class Instances::Attending {
  public:
-  Attending(Instances& instances, int rank) noexcept : instances_(instances), rank_(rank), seat_(instances.seat(rank)) {
+  Attending(Instances& instances, int rank) noexcept
+      : instances_(instances), rank_(rank), seat_(instances.seat(rank)) {
     const std::lock_guard lock(instances_.mutex_);
     life_ = seat_.life;
     seat_.attended = true;
@@ -35,10 +37,15 @@ class Instances::Attending {
     const ErrorRecord why = last_error();
     if (cut != nullptr) cut->end(Status(why.code), &why);
     if (seat_.failure != DIST_OK && seat_.why != nullptr) *seat_.why = why;
-    if (instances_.pool_.threads() != DIST_THREADS_HOST) (void)instances_.pool_.replace_thread(LocalReplica{rank_});
-    const std::lock_guard lock(instances_.mutex_);
-    instances_.dispatch();
+    const bool library = instances_.pool_.threads() != DIST_THREADS_HOST;
+    const Status replaced = library ? instances_.pool_.replace_thread(LocalReplica{rank_}) : kOk;
+    {
+      const std::lock_guard lock(instances_.mutex_);
+      if (!replaced.ok()) seat_.failure = replaced.code();
+      instances_.dispatch();
+    }
     instances_.settled_.advance();
+    instances_.end_if_none_is_left(replaced.ok() ? why : last_error());
   }
   Attending(const Attending&) = delete;
   Attending& operator=(const Attending&) = delete;
@@ -77,6 +84,16 @@ Request* Instances::come(int rank) noexcept {
   return at.current;
 }
 
+// Until the bell has been rung; where no clock's thread is there, at most until something is due.
+template <class News>
+void Instances::await(Word& bell, uint32_t rung, News&& news) noexcept {
+  const WaitPolicy policy = idling();
+  if (spin_until(policy, news)) return;
+  const int64_t next_ns = help();
+  const int64_t left = next_ns == 0 ? -1 : std::max<int64_t>(next_ns - host_.now_ns(), 0);
+  if (left != 0) bell.sleep(rung, host_.slice_ns(left), policy, news);
+}
+
 bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint32_t seen,
                      const std::atomic<bool>& stopping) {
   Seat& at = here.seat();
@@ -102,8 +119,7 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
     }
     if (request == nullptr) {
       const auto news = [&] { return at.bell.value.load(std::memory_order_seq_cst) != rung; };
-      const WaitPolicy policy = idling();
-      if (!spin_until(policy, news)) at.bell.sleep(rung, -1, policy, news);
+      await(at.bell, rung, news);
       continue;
     }
     while (request != nullptr) {
@@ -143,7 +159,8 @@ dist_status Instances::call_make(Replica& replica, const Body& self) {
   auto& making = *static_cast<Making*>(self.context);
   const Options& options = making.options;
   if (options.create_state != nullptr) {
-    if (const dist_status made = options.create_state(replica, options, &making.state); made != DIST_OK) return made;
+    if (const dist_status made = options.create_state(replica, options, &making.state); made != DIST_OK)
+      return made;
     replica.set_host_state(making.state);
   }
   return options.warm_up == nullptr ? DIST_OK : options.warm_up(replica, options);
@@ -161,22 +178,28 @@ void Instances::make_state(int rank) {
     // It was made, but did not warm up.
     if (!made.ok() && at.pool->pool().host_state() != nullptr) end_state(at);
   }
-  bool lost = false;
   {
     const std::lock_guard lock(mutex_);
     at.failure = made.code();
     if (!made.ok() && at.why != nullptr) *at.why = last_error();
     at.ready = made.ok();
     if (made.ok()) queue_.take_part(rank);
-    lost = !made.ok() && phase() != Phase::kOpening && !queue_.has_instances();
   }
   settled_.advance();
-  // Nobody is there for those who wait.
-  if (lost && pool_.threads() != DIST_THREADS_HOST) {
-    ErrorRecord why = last_error();
-    why.code = DIST_UNAVAILABLE;
-    end_queued(why);
+  if (!made.ok()) end_if_none_is_left(last_error());
+}
+
+// Nobody is there for those who wait.
+void Instances::end_if_none_is_left(const ErrorRecord& why) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase() == Phase::kOpening || pool_.threads() == DIST_THREADS_HOST) return;
+    if (queue_.has_instances() || some_begin()) return;
   }
+  ErrorRecord none = why;
+  none.code = DIST_UNAVAILABLE;
+  end_queued(none);
+  end_items(none);
 }
 
 dist_status Instances::call_end(Replica& replica, const Body& self) {
@@ -209,12 +232,23 @@ Status Instances::run_alone(Seat& at, const Body& body, const RunLimits& limits)
 dist_status Instances::call_request(Replica& replica, const Body& self) {
   const auto& request = *static_cast<const Request*>(self.context);
   // What came before its groups had begun.
-  if (request.cancel_asked.load(std::memory_order_seq_cst)) replica.pool().cancel("dist_work_cancel()");
+  if (request.cancel_asked.load(std::memory_order_seq_cst))
+    request.home().cancel_late(request, replica.pool());
   return request.body().call(replica, request.body());
 }
 
+void Instances::cancel_late(const Request& request, ReplicaPool& pool) noexcept {
+  char reason[kReasonBytes] = "dist_work_cancel()";
+  {
+    const std::lock_guard lock(mutex_);
+    if (request.cancelled_with_all) copy_text(reason, all_cancelled_);
+  }
+  pool.cancel(reason);
+}
+
 Status Instances::run_request(Seat& at, Request& request) {
-  if (request.deadline_ns != 0 && host_.now_ns() >= request.deadline_ns) return fail(overdue_in_queue(request));
+  if (request.deadline_ns != 0 && host_.now_ns() >= request.deadline_ns)
+    return fail(overdue_in_queue(request));
   return run_alone(at, Body{.call = call_request, .context = &request},
                    {request.timeout_ns(), request.cancel_object(), "dist_submit", request.deadline_ns});
 }
@@ -244,20 +278,23 @@ bool Instances::is_inside(int rank) const noexcept {
 Status Instances::serve_here(GlobalReplica replica) {
   if (pool_.threads() != DIST_THREADS_HOST) {
     return failed_precondition(
-        "dist_serve(): the strategy has threads of its own, which serve by themselves: dist_submit() is all that it takes");
+        "dist_serve(): the strategy has threads of its own, which serve by themselves: dist_submit() is all "
+        "that it takes");
   }
   const LocalReplica local = pool_.replicas().local_of(replica);
   if (local == kNoLocalReplica) {
-    return invalid_argument("dist_serve(): replica_id is %d; this strategy's replicas are %d to %d", number(replica),
-                            number(pool_.replicas().first()), number(pool_.replicas().last()));
+    return invalid_argument("dist_serve(): replica_id is %d; this strategy's replicas are %d to %d",
+                            number(replica), number(pool_.replicas().first()),
+                            number(pool_.replicas().last()));
   }
-  DIST_TRY(open_once());
+  DIST_TRY(open_once("dist_serve"));
   const int rank = static_cast<int>(local);
   Seat& at = seat(rank);
   {
     const std::lock_guard lock(mutex_);
     if (at.attended)
-      return failed_precondition("dist_serve(): another thread serves as replica %d already", number(replica));
+      return failed_precondition("dist_serve(): another thread serves as replica %d already",
+                                 number(replica));
     if (const Phase now = phase(); now != Phase::kOpen && now != Phase::kOpening)
       return fail(DIST_UNAVAILABLE, "dist_serve(): the strategy's instances are closed");
     at.attended = true;
@@ -279,9 +316,7 @@ Status Instances::serve_here(GlobalReplica replica) {
       }
     }
     while (request != nullptr) request = perform(at, *request);
-    const auto news = [&] { return at.bell.value.load(std::memory_order_seq_cst) != rung; };
-    const WaitPolicy policy = idling();
-    if (!spin_until(policy, news)) at.bell.sleep(rung, -1, policy, news);
+    await(at.bell, rung, [&] { return at.bell.value.load(std::memory_order_seq_cst) != rung; });
   }
 }
 

@@ -288,10 +288,10 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       formation_(now_.get()) {}
 
 Strategy::~Strategy() {
-  // The threads first, which are instances between runs.
-  before_ = {};
-  now_ = {};
-  if (instances_) instances_->detach();
+  if (!instances_) return;
+  // The threads first, which are instances between runs; then what the instances have of the pool's.
+  pool().end_threads();
+  instances_->detach();
 }
 
 Instances& Strategy::instances() {

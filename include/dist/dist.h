@@ -63,6 +63,7 @@
 #include "collective.h"    /* all_reduce and its like, among replicas */
 #include "work.h"          /* collectives that do not wait, and plans */
 #include "serve.h"         /* requests, each on one free replica */
+#include "batch.h"         /* requests that are answered together */
 #include "value.h"         /* tensors, nests of them, one for each replica */
 #include "variable.h"      /* tensors that outlive runs */
 #include "cross_replica.h" /* reductions, gathering and updates from outside */

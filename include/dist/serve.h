@@ -137,7 +137,6 @@ DIST_API void *dist_instance_state(const dist_replica *replica);
  * then, where it calls no collectives, which find out for themselves.
  *
  * Context  Replica, or logical device.
- * Blocks   Never.
  * Errors   CANCELLED, DEADLINE_EXCEEDED  the run, or the request.
  *          ABORTED                       a peer in the run has failed; the message says which.
  */

@@ -49,7 +49,7 @@ void first_come_first_served(void**) {
   assert_int_equal(f.queue.queued(), 4);
   for (auto& entry : entries) {
     assert_ptr_equal(f.queue.come(0), &entry);
-    assert_false(entry.queued());
+    assert_false(entry.queued);
   }
   assert_null(f.queue.come(0));
   assert_int_equal(f.queue.busy(), 0);
@@ -85,7 +85,7 @@ void a_full_queue_refuses(void**) {
   assert_true(f.arrive(entries[0]) == Arrived::kQueued);
   assert_true(f.arrive(entries[1]) == Arrived::kQueued);
   assert_true(f.arrive(entries[2]) == Arrived::kFull);
-  assert_false(entries[2].queued());
+  assert_false(entries[2].queued);
   f.queue.withdraw(entries[0]);
   assert_true(f.arrive(entries[2]) == Arrived::kQueued);
   // Who wants all is no request, and is never refused.
@@ -210,7 +210,8 @@ class Simple {
     list_.insert(place, waiting);
   }
   void remove(RequestQueue::Entry& entry) {
-    list_.erase(std::find_if(list_.begin(), list_.end(), [&](const Waiting& each) { return each.entry == &entry; }));
+    list_.erase(
+        std::find_if(list_.begin(), list_.end(), [&](const Waiting& each) { return each.entry == &entry; }));
   }
   // What instance i takes next; NULL: nothing.
   RequestQueue::Entry* candidate(int i) const {
@@ -330,7 +331,8 @@ void as_the_simple_queue_does(void**) {
         if (at != 0 && (first == 0 || at < first)) first = at;
       }
       assert_int_equal(f.queue.queued(), for_one);
-      assert_int_equal(f.queue.first_deadline() == nullptr ? 0 : f.queue.first_deadline()->deadline_ns, first);
+      assert_int_equal(f.queue.first_deadline() == nullptr ? 0 : f.queue.first_deadline()->deadline_ns,
+                       first);
     }
   }
 }

@@ -148,7 +148,9 @@ static void go_on(dist_work *work, void *user_data) {
 
 static void told_by_a_function(void **state) {
   (void)state;
-  chain c = {.strategy = strategy_of(2, DIST_THREADS_LIBRARY), .options = DIST_SUBMIT_OPTIONS_INIT, .over = GATE_INIT};
+  chain c = {.strategy = strategy_of(2, DIST_THREADS_LIBRARY),
+             .options = DIST_SUBMIT_OPTIONS_INIT,
+             .over = GATE_INIT};
   c.options.done = go_on;
   assert_ok(dist_submit(c.strategy, link_of, &c, &c.options, NULL));
   gate_await(&c.over, 1);
@@ -158,7 +160,8 @@ static void told_by_a_function(void **state) {
   assert_false(pthread_equal(c.thread, pthread_self()));
   dist_completions *completions = completions_of();
   c.options.completions = completions;
-  assert_fails(dist_submit(c.strategy, link_of, &c, &c.options, NULL), DIST_INVALID_ARGUMENT, "completions and done");
+  assert_fails(dist_submit(c.strategy, link_of, &c, &c.options, NULL), DIST_INVALID_ARGUMENT,
+               "completions and done");
   dist_completions_destroy(completions);
   assert_ok(dist_instances_close(c.strategy, -1));
   assert_ok(dist_strategy_destroy(c.strategy));

@@ -39,7 +39,8 @@ static dist_status warm_model(dist_replica *replica, void *user_data) {
   models *all = user_data;
   model *own = dist_instance_state(replica);
   if (own == NULL || own->id != dist_replica_id(replica)) atomic_fetch_add(&all->wrong, 1);
-  if (all->fail_warm_up && dist_replica_id(replica) == 1) return dist_fail(DIST_DATA_LOSS, "it does not warm up");
+  if (all->fail_warm_up && dist_replica_id(replica) == 1)
+    return dist_fail(DIST_DATA_LOSS, "it does not warm up");
   own->warm = 1;
   atomic_fetch_add(&all->warmed, 1);
   return DIST_OK;
@@ -64,13 +65,15 @@ static dist_instances_options with_models(models *all) {
 static dist_status use_model(dist_replica *replica, void *user_data) {
   models *all = user_data;
   const model *own = dist_instance_state(replica);
-  if (own == NULL || !own->warm || !pthread_equal(own->thread, pthread_self())) atomic_fetch_add(&all->wrong, 1);
+  if (own == NULL || !own->warm || !pthread_equal(own->thread, pthread_self()))
+    atomic_fetch_add(&all->wrong, 1);
   return DIST_OK;
 }
 
 static dist_status no_model(dist_replica *replica, void *user_data) {
   (void)user_data;
-  return dist_instance_state(replica) == NULL ? DIST_OK : dist_fail(DIST_INTERNAL, "a run has a request's state");
+  return dist_instance_state(replica) == NULL ? DIST_OK
+                                              : dist_fail(DIST_INTERNAL, "a run has a request's state");
 }
 
 static void a_state_from_opening_to_closing(void **state) {
@@ -176,7 +179,8 @@ static void a_shutdown_beside_a_stuck_function(void **state) {
   atomic_int count = 0;
   for (int i = 0; i < 10; i++) assert_ok(dist_submit(strategy, count_here, &count, NULL, NULL));
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "requests");
-  assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED, "the functions of replica ");
+  assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED,
+               "the functions of replica ");
   gate_add(&h.released);
   dist_work_destroy(stuck);
   await_threads(before);
@@ -220,7 +224,8 @@ static void threads_of_the_host(void **state) {
   /* Who calls `done` would be a thread of libdist's. */
   dist_submit_options told = DIST_SUBMIT_OPTIONS_INIT;
   told.done = (dist_done_fn)(void (*)(void))abort;
-  assert_fails(dist_submit(strategy, use_model, &all, &told, NULL), DIST_FAILED_PRECONDITION, "helper_threads");
+  assert_fails(dist_submit(strategy, use_model, &all, &told, NULL), DIST_FAILED_PRECONDITION,
+               "helper_threads");
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "serves as replica");
   assert_ok(dist_instances_close(strategy, -1));
   for (int i = 0; i < 2; i++) {
@@ -271,7 +276,8 @@ static void a_shutdown_beside_a_stuck_host_thread(void **state) {
   assert_ok(dist_instances_open(strategy, NULL));
   assert_int_equal(pthread_create(&thread, NULL, serve_main, &one), 0);
   dist_work *stuck = hold_only(strategy, &h);
-  assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED, "the functions of replica 0");
+  assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED,
+               "the functions of replica 0");
   gate_add(&h.released);
   pthread_join(thread, NULL);
   assert_int_equal(one.status, DIST_OK);
@@ -417,7 +423,8 @@ static void everything_at_once(void **state) {
     stormer each[SUBMITTERS + RUNNERS];
     for (int i = 0; i < SUBMITTERS + RUNNERS; i++) {
       each[i] = (stormer){&s, seed + (unsigned)i};
-      assert_int_equal(pthread_create(&threads[i], NULL, i < SUBMITTERS ? submit_main : run_main, &each[i]), 0);
+      assert_int_equal(pthread_create(&threads[i], NULL, i < SUBMITTERS ? submit_main : run_main, &each[i]),
+                       0);
     }
     for (int i = 0; i < SUBMITTERS + RUNNERS; i++) pthread_join(threads[i], NULL);
     assert_ok(dist_instances_close(s.strategy, -1));

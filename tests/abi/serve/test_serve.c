@@ -22,7 +22,8 @@ static void add_up(int64_t begin, int64_t end, void *user_data) {
   for (int64_t i = begin; i < end; i++) atomic_fetch_add((atomic_llong *)user_data, i);
 }
 
-static dist_status merge_nothing(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status merge_nothing(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                                 void *user_data) {
   (void)strategy, (void)args, (void)out_result, (void)user_data;
   return DIST_OK;
 }
@@ -204,7 +205,8 @@ static void a_full_queue_refuses_at_once(void **state) {
   dist_work *works[3];
   for (int i = 0; i < 3; i++) works[i] = submit(strategy, count_here, &count, NULL);
   dist_work *none = NULL;
-  assert_fails(dist_submit(strategy, count_here, &count, NULL, &none), DIST_RESOURCE_EXHAUSTED, "3 requests wait");
+  assert_fails(dist_submit(strategy, count_here, &count, NULL, &none), DIST_RESOURCE_EXHAUSTED,
+               "3 requests wait");
   assert_null(none);
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
@@ -232,7 +234,8 @@ static void a_failure_is_of_one_alone(void **state) {
   gate_add(&h.released);
   assert_int_equal(end_of(other), DIST_OK);
   atomic_int count = 0;
-  for (int i = 0; i < MANY; i++) assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
+  for (int i = 0; i < MANY; i++)
+    assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
   assert_int_equal(atomic_load(&count), MANY);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   assert_ok(dist_strategy_destroy(strategy));
@@ -301,7 +304,8 @@ static void cancels(void **state) {
   assert_int_equal(atomic_load(&count), 1);
   /* Too late to begin. */
   dist_work *none = NULL;
-  assert_fails(dist_submit(strategy, count_here, &count, &options, &none), DIST_CANCELLED, "the client hung up");
+  assert_fails(dist_submit(strategy, count_here, &count, &options, &none), DIST_CANCELLED,
+               "the client hung up");
   assert_null(none);
   dist_cancel_destroy(cancel);
   /* By its handle: queued, and running. */
@@ -389,7 +393,8 @@ static void what_is_refused(void **state) {
   dist_work *work = NULL;
   assert_fails(dist_submit(NULL, count_here, &count, NULL, &work), DIST_INVALID_ARGUMENT, "strategy");
   dist_strategy *caller = strategy_of(2, DIST_THREADS_CALLER);
-  assert_fails(dist_submit(caller, count_here, &count, NULL, &work), DIST_FAILED_PRECONDITION, "DIST_THREADS_LIBRARY");
+  assert_fails(dist_submit(caller, count_here, &count, NULL, &work), DIST_FAILED_PRECONDITION,
+               "DIST_THREADS_LIBRARY");
   assert_fails(dist_instances_open(caller, NULL), DIST_FAILED_PRECONDITION, "DIST_THREADS_LIBRARY");
   assert_ok(dist_instances_close(caller, 0));
   assert_healthy(DIST_THREADS_CALLER, caller);
@@ -400,12 +405,14 @@ static void what_is_refused(void **state) {
   assert_fails(dist_serve(strategy, 0), DIST_FAILED_PRECONDITION, "threads of its own");
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.priority = DIST_PRIORITY_MAX + 1;
-  assert_fails(dist_submit(strategy, count_here, &count, &options, &work), DIST_INVALID_ARGUMENT, "priority is 8");
+  assert_fails(dist_submit(strategy, count_here, &count, &options, &work), DIST_INVALID_ARGUMENT,
+               "priority is 8");
   options.priority = INT32_MIN;
   assert_fails(dist_submit(strategy, count_here, &count, &options, &work), DIST_INVALID_ARGUMENT, "priority");
   options.priority = 0;
   options.timeout_ns = -1;
-  assert_fails(dist_submit(strategy, count_here, &count, &options, &work), DIST_INVALID_ARGUMENT, "timeout_ns");
+  assert_fails(dist_submit(strategy, count_here, &count, &options, &work), DIST_INVALID_ARGUMENT,
+               "timeout_ns");
   dist_instances_options instances = DIST_INSTANCES_OPTIONS_INIT;
   instances.max_queued = -1;
   assert_fails(dist_instances_open(strategy, &instances), DIST_INVALID_ARGUMENT, "max_queued is -1");

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What requests and items of batches ask for alike: serve.h, batch.h.
+#pragma once
+
+#include "capi/guard.hpp"
+#include "core/serve/completions.hpp"
+#include "core/serve/promise.hpp"
+
+namespace dist::capi {
+
+static_assert(DIST_PRIORITY_MIN == kLeastPriority && DIST_PRIORITY_MAX == kGreatestPriority);
+
+inline Completions* completions_of(dist_completions* handle) noexcept {
+  return reinterpret_cast<Completions*>(handle);
+}
+
+inline void call_done(HostWork& work, void (*function)(), void* user_data) {
+  reinterpret_cast<dist_done_fn>(function)(wrap(&work), user_data);
+}
+
+// The fields that dist_submit_options and dist_item_options have in common. `name` is the struct's.
+template <class Options>
+Status read_asking(const Options& given, const char* name, Submission* out) noexcept {
+  char field[64];
+  if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX) {
+    return invalid_argument("%s.priority is %d; it is %d to %d", name, given.priority, DIST_PRIORITY_MIN,
+                            DIST_PRIORITY_MAX);
+  }
+  std::snprintf(field, sizeof field, "%s.timeout_ns", name);
+  DIST_TRY(require_timeout(given.timeout_ns, field));
+  if (given.completions != nullptr && given.done != nullptr) {
+    return invalid_argument(
+        "%s: completions and done are both given; what has ended is told of in one of these ways", name);
+  }
+  out->priority = given.priority;
+  out->timeout_ns = given.timeout_ns;
+  out->cancel = unwrap(given.cancel);
+  out->completions = completions_of(given.completions);
+  if (given.done != nullptr) {
+    out->done = call_done;
+    out->done_function = reinterpret_cast<void (*)()>(given.done);
+  }
+  return kOk;
+}
+
+}  // namespace dist::capi

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batcher: items from their submission to their end. What its steps do is in step.cpp.
+#include "core/serve/batcher.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "core/base/os/thread.hpp"
+#include "core/base/text.hpp"
+#include "core/serve/step.hpp"
+
+namespace dist {
+
+Batcher::Batcher(Memory& memory, Instances& instances, Options options)
+    : Counted(memory),
+      instances_(Ref<Instances>::share(&instances)),
+      options_(std::move(options)),
+      queue_(memory, instances.num_instances(), options_.queue),
+      steps_(&memory),
+      armed_(static_cast<std::size_t>(instances.num_instances()), false, &memory) {
+  // One that stands in line and one that is under way, of each instance; one for any, and one that is taken out of the line.
+  const std::size_t most = 2 * armed_.size() + 2;
+  steps_.reserve(most);
+  while (steps_.size() < most) {
+    steps_.push_back(make_counted<Step>(memory, instances, *this).take());
+    steps_.back()->next = std::exchange(idle_, steps_.back());
+  }
+}
+
+Batcher::~Batcher() {
+  while (spare_ != nullptr) std::exchange(spare_, spare_->next)->release();
+  for (Step* const each : steps_) each->release();
+}
+
+Status Batcher::destroy(Batcher* batcher) noexcept {
+  Instances& instances = *batcher->instances_;
+  {
+    const std::lock_guard lock(batcher->mutex_);
+    const std::size_t items = batcher->queue_.num_waiting() + batcher->queue_.num_active();
+    if (items != 0) {
+      return failed_precondition(
+          "dist_batcher_destroy(): %zu items have not ended; dist_instances_close() ends them", items);
+    }
+  }
+  for (;;) {
+    {
+      // Steps without items, which stand in line yet.
+      const std::lock_guard lock(batcher->mutex_);
+      for (Step* const each : batcher->steps_) {
+        if (!instances.withdraw_step(*each)) continue;
+        batcher->leave_line(*each);
+        batcher->put_away(*each);
+        batcher->release();  // the host's handle is left
+      }
+      if (batcher->steps_out_ == 0) {
+        if (batcher->out_ == 0) break;
+        return failed_precondition("dist_batcher_destroy(): works of items are left; destroy them first");
+      }
+    }
+    yield_this_thread();
+  }
+  instances.remove(*batcher);
+  batcher->release();
+  return kOk;
+}
+
+// The smallest that holds it; -1: none does.
+int Batcher::bucket_of(int64_t length) const noexcept {
+  if (options_.buckets.empty()) return 0;
+  const auto found = std::lower_bound(options_.buckets.begin(), options_.buckets.end(), length);
+  return found == options_.buckets.end() ? -1 : static_cast<int>(found - options_.buckets.begin());
+}
+
+Status Batcher::acquire(Item** out) {
+  {
+    const std::lock_guard lock(mutex_);
+    *out = static_cast<Item*>(spare_);
+    if (spare_ != nullptr) spare_ = spare_->next;
+    ++out_;
+  }
+  if (*out == nullptr) {
+    try {
+      *out = make_counted<Item>(memory(), *instances_, *this).take();
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      --out_;
+      return out_of_memory();
+    }
+  }
+  retain();
+  return kOk;
+}
+
+void Batcher::recycle(Item& item) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    item.next = std::exchange(spare_, &item);
+    --out_;
+  }
+  release();
+}
+
+Status Batcher::submit(const Submission& given, const Place& place, Item** out) {
+  if (given.cancel != nullptr && given.cancel->signalled())
+    return fail(DIST_CANCELLED, "the item was cancelled before it began: %s", given.cancel->reason());
+  const int bucket = bucket_of(place.length);
+  if (bucket < 0) {
+    return invalid_argument("dist_item_options.length is %lld; the last bucket is %lld",
+                            static_cast<long long>(place.length),
+                            static_cast<long long>(options_.buckets.back()));
+  }
+  if (options_.queue.max_bytes != 0 && place.bytes > options_.queue.max_bytes) {
+    return invalid_argument(
+        "dist_item_options.bytes is %lld; an instance's items have %lld at most (max_bytes)",
+        static_cast<long long>(place.bytes), static_cast<long long>(options_.queue.max_bytes));
+  }
+  DIST_TRY(instances_->need_helpers(given, options_.queue.max_delay_ns > 0));
+  DIST_TRY(instances_->accept("dist_batcher_submit"));
+  Item* item = nullptr;
+  if (const Status made = acquire(&item); !made.ok()) {
+    instances_->ends_one();
+    instances_->one_less();
+    return made;
+  }
+  const int64_t now_ns = instances_->host().now_ns();
+  item->begin(given, now_ns, out == nullptr ? 1 : 2);
+  item->bucket = bucket;
+  item->bytes = place.bytes;
+  const bool linked = item->link();
+  bool sooner = false;
+  Status refused = kOk;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!linked || item->cancel_asked.load(std::memory_order_relaxed)) {
+      refused = fail(DIST_CANCELLED, "the item was cancelled before it began: %s", given.cancel->reason());
+    } else if (!queue_.arrive(*item, now_ns)) {
+      refused = fail(DIST_RESOURCE_EXHAUSTED,
+                     "dist_batcher_submit(): %zu items wait for a step (dist_batcher_options.max_waiting)",
+                     queue_.num_waiting());
+    } else {
+      arm_waiting(now_ns);
+      sooner = is_sooner(now_ns);
+    }
+  }
+  if (!refused.ok()) {
+    item->drop();
+    return refused;
+  }
+  if (sooner) instances_->deadline_changed();
+  if (out != nullptr) *out = item;
+  return kOk;
+}
+
+// Whether the clock has to look earlier than it knows. Under the mutex.
+bool Batcher::is_sooner(int64_t now_ns) noexcept {
+  const int64_t next_ns = next_event(now_ns);
+  if (next_ns == 0 || (next_ns_ != 0 && next_ns_ <= next_ns)) return false;
+  next_ns_ = next_ns;
+  return true;
+}
+
+int64_t Batcher::next_event(int64_t now_ns) const noexcept {
+  const BatchQueue::Entry* const first = queue_.first_deadline();
+  const int64_t due_ns = queue_.due_at(now_ns);
+  const int64_t deadline_ns = first == nullptr ? 0 : first->deadline_ns;
+  if (due_ns == 0 || deadline_ns == 0) return std::max(due_ns, deadline_ns);
+  return std::min(due_ns, deadline_ns);
+}
+
+void Batcher::count(int64_t* out_waiting, int64_t* out_active) noexcept {
+  const std::lock_guard lock(mutex_);
+  *out_waiting = static_cast<int64_t>(queue_.num_waiting());
+  *out_active = static_cast<int64_t>(queue_.num_active());
+}
+
+// ---- Ends ----
+
+// Why it is to end now, under the mutex; false: it is not.
+bool Batcher::is_over(const Item& item, int64_t now_ns, ErrorRecord* out) const noexcept {
+  const bool late = item.deadline_ns != 0 && now_ns >= item.deadline_ns;
+  if (!item.told && !late && !item.cancel_asked.load(std::memory_order_relaxed)) return false;
+  *out = ErrorRecord{};
+  if (item.cancel_asked.load(std::memory_order_relaxed)) {
+    const Cancel* const by = item.cancel_object();
+    out->code = DIST_CANCELLED;
+    std::snprintf(out->message, sizeof out->message, "the item was cancelled: %.900s",
+                  by != nullptr && by->signalled() ? by->reason() : "dist_work_cancel()");
+  } else if (late) {
+    out->code = DIST_DEADLINE_EXCEEDED;
+    std::snprintf(out->message, sizeof out->message, "the item's deadline of %s was over %s",
+                  DurationText(item.timeout_ns()).text,
+                  item.instance() < 0 ? "before a step had it" : "between two steps");
+  } else {
+    *out = closing_;
+  }
+  return true;
+}
+
+void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
+  ErrorRecord why;
+  why.code = DIST_CANCELLED;
+  std::snprintf(why.message, sizeof why.message, "the item was cancelled: %.900s", reason);
+  {
+    const std::lock_guard lock(mutex_);
+    if (item.ended()) return;
+    item.cancel_asked.store(true, std::memory_order_relaxed);
+    const bool waits = item.queued;
+    // One in a step ends with that; one that has not arrived yet, before it does; one that is about to end anyway has left.
+    if (item.in_step()) return queue_.tell(item);
+    if (!waits && item.instance() < 0) return;
+    queue_.leave(item);
+    arm_waiting(instances_->host().now_ns());
+  }
+  in_signal ? item.end_in_signal(why) : item.end(Status(why.code), &why);
+}
+
+int64_t Batcher::tend() noexcept {
+  for (;;) {
+    Item* over = nullptr;
+    ErrorRecord why;
+    {
+      const std::lock_guard lock(mutex_);
+      const int64_t now_ns = instances_->host().now_ns();
+      BatchQueue::Entry* const first = queue_.first_deadline();
+      if (first == nullptr || first->deadline_ns > now_ns) {
+        arm_waiting(now_ns);
+        next_ns_ = next_event(now_ns);
+        return next_ns_;
+      }
+      over = static_cast<Item*>(first);
+      if (over->in_step()) {
+        queue_.tell(*over);
+        continue;
+      }
+      if (!is_over(*over, now_ns, &why)) continue;
+      queue_.leave(*over);
+    }
+    over->end(Status(why.code), &why);
+  }
+}
+
+void Batcher::end_all(const ErrorRecord& why) noexcept {
+  for (;;) {
+    Item* one = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = why;
+      one = static_cast<Item*>(queue_.any_waiting());
+      for (int i = 0; one == nullptr && i < queue_.num_instances(); ++i) {
+        for (BatchQueue::Entry* const each : queue_.items(i)) {
+          if (each->in_step()) {
+            queue_.tell(*each);
+          } else {
+            one = static_cast<Item*>(each);
+          }
+        }
+      }
+      if (one == nullptr) return;
+      queue_.leave(*one);
+    }
+    one->end(Status(why.code), &why);
+  }
+}
+
+void Batcher::has_room_again(Item& item) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(item.held, false)) return;
+  if (const int instance = item.instance(); instance >= 0) arm(instance);
+}
+
+void Batcher::free_state(Item& item) noexcept {
+  void* const state = std::exchange(item.state, nullptr);
+  if (state != nullptr && options_.free_state != nullptr)
+    options_.free(options_.free_state, state, options_.user_data);
+}
+
+void Batcher::free_result(void* result) noexcept {
+  if (options_.free_result != nullptr) options_.free(options_.free_result, result, options_.user_data);
+}
+
+Status Batcher::check_wanted(const Item& item) noexcept {
+  ErrorRecord why;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_over(item, instances_->host().now_ns(), &why)) return kOk;
+  }
+  return fail(why);
+}
+
+int64_t Batch::bucket() const noexcept {
+  const auto& buckets = batcher_.options().buckets;
+  return buckets.empty() ? 0 : buckets[static_cast<std::size_t>(items_.front()->bucket)];
+}
+
+}  // namespace dist

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/serve/item.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "core/serve/batcher.hpp"
+#include "core/serve/instances.hpp"
+
+namespace dist {
+
+Item::~Item() {
+  if (why != nullptr) memory().free(why, sizeof(ErrorRecord), alignof(ErrorRecord));
+}
+
+void Item::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
+  begin_promise(given, uses);
+  priority = given.priority;
+  deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
+  state = nullptr;
+  ends = false;
+}
+
+void Item::end_with(dist_status status) noexcept {
+  ends = true;
+  ends_with = status;
+  if (status == DIST_OK) return;
+  if (why == nullptr) {
+    void* const place = memory().try_allocate(sizeof(ErrorRecord), alignof(ErrorRecord));
+    if (place != nullptr) why = new (place) ErrorRecord;
+  }
+  if (why == nullptr) return;
+  *why = last_error();
+  if (why->code == status) return;
+  (void)dist::fail(status, "the step ended the item with %s, without a reason (dist_fail() gives one)",
+                   status_name(status));
+  *why = last_error();
+}
+
+void Item::end(Status status, const ErrorRecord* reason) noexcept {
+  batcher_.free_state(*this);
+  hold();
+  Promise::end(status, reason);
+  // Who waits for results sees the end now.
+  news_.advance();
+  let_go();
+}
+
+void Item::cancel() noexcept { batcher_.cancel(*this, "dist_work_cancel()", false); }
+
+void Item::cancelled(const char* reason) noexcept { batcher_.cancel(*this, reason, true); }
+
+void Item::recycle() noexcept {
+  free_results();
+  batcher_.recycle(*this);
+}
+
+// ---- Results ----
+
+bool Item::emit(void* result) noexcept {
+  const auto most = static_cast<std::size_t>(batcher_.options().max_results);
+  {
+    const std::lock_guard lock(mutex_);
+    if (count_ == most) return false;
+    if (results_.empty()) {
+      try {
+        results_.resize(most);
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
+    }
+    results_[(first_ + count_) % most] = result;
+    ++count_;
+  }
+  news_.advance();
+  arrive_early();
+  return true;
+}
+
+bool Item::is_full() noexcept {
+  const std::lock_guard lock(mutex_);
+  return count_ == static_cast<std::size_t>(batcher_.options().max_results);
+}
+
+void* Item::take_first(bool* out_was_full) noexcept {
+  const std::lock_guard lock(mutex_);
+  *out_was_full = false;
+  if (count_ == 0) return nullptr;
+  *out_was_full = count_ == results_.size();
+  void* const result = results_[first_];
+  first_ = (first_ + 1) % results_.size();
+  --count_;
+  return result;
+}
+
+void Item::free_results() noexcept {
+  bool was_full = false;
+  while (void* const result = take_first(&was_full)) batcher_.free_result(result);
+  first_ = 0;
+}
+
+Status Item::take(int64_t timeout_ns, void** out) noexcept {
+  const Host& host = home().host();
+  const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
+  for (bool may_wait = false;;) {
+    const uint32_t seen = news_.value.load(std::memory_order_acquire);
+    // Asked first: what was emitted before the end is there.
+    const bool over = ended();
+    bool was_full = false;
+    *out = take_first(&was_full);
+    if (was_full) batcher_.has_room_again(*this);
+    if (*out != nullptr || over || timeout_ns == 0) return kOk;
+    if (!std::exchange(may_wait, true)) DIST_TRY(home().check_wait("dist_work_take"));
+    const int64_t next_ns = home().help();
+    const int64_t now_ns = host.now_ns();
+    int64_t left = end_ns == 0 ? -1 : end_ns - now_ns;
+    if (end_ns != 0 && left <= 0) return kOk;
+    if (next_ns != 0) {
+      const int64_t until_next = std::max<int64_t>(next_ns - now_ns, 0);
+      left = left < 0 ? until_next : std::min(left, until_next);
+    }
+    const auto changed = [&] { return news_.value.load(std::memory_order_seq_cst) != seen; };
+    if (!spin_until(WaitPolicy{}, changed)) news_.sleep(seen, host.slice_ns(left), WaitPolicy{}, changed);
+  }
+}
+
+}  // namespace dist

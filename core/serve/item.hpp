@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Item: a request that is answered together with others, in steps of a batcher, and the partial results that it has.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <mutex>
+#include <vector>
+
+#include "core/comm/word.hpp"
+#include "core/serve/batch_queue.hpp"
+#include "core/serve/promise.hpp"
+
+namespace dist {
+
+class Batcher;
+
+class Item final : public Promise, public BatchQueue::Entry {
+ public:
+  Item(Memory& memory, Instances& home, Batcher& batcher) noexcept
+      : Promise(memory, home), batcher_(batcher), results_(&memory) {}
+  ~Item() override;
+
+  void cancel() noexcept override;
+  Status take(int64_t timeout_ns, void** out) noexcept override;
+
+  // ---- For the batcher ----
+  void begin(const Submission& given, int64_t now_ns, int uses) noexcept;
+  // False: it has as many results as may lie there; it is to be in no step then.
+  bool emit(void* result) noexcept;
+  bool is_full() noexcept;
+  // The use that ends is the caller's. Nobody is in a step with it any more.
+  void end(Status status, const ErrorRecord* why) noexcept override;
+
+  void* state = nullptr;        // of the host's
+  Item* next_to_end = nullptr;  // `next` may be that of completions
+  // What the step that it is in says of its end.
+  bool ends = false;
+  dist_status ends_with = DIST_OK;
+  ErrorRecord* why = nullptr;  // where there was memory for it
+  void end_with(dist_status status) noexcept;
+
+ private:
+  void cancelled(const char* reason) noexcept override;
+  void recycle() noexcept override;
+  void* take_first(bool* out_was_full) noexcept;
+  void free_results() noexcept;
+
+  Batcher& batcher_;
+  std::mutex mutex_;                 // what follows
+  std::pmr::vector<void*> results_;  // a ring, from when there is one
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+  Word news_;  // how often there was a result, or the end
+};
+
+}  // namespace dist

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batcher: its steps, from the line to their end.
+#include "core/serve/step.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dist {
+
+void Batcher::Step::begin_step(int instance, int32_t of) noexcept {
+  Submission given;
+  given.body = {.call = call, .context = this};
+  begin_promise(given, 1);
+  wants = instance;
+  unlimited = true;
+  priority = of;
+  deadline_ns = 0;
+  is_taken = false;
+  at = -1;
+  count_ = 0;
+}
+
+dist_status Batcher::Step::call(Replica& replica, const Body& self) {
+  auto& step = *static_cast<Step*>(self.context);
+  Batcher& batcher = step.batcher_;
+  if (!batcher.form(step, static_cast<int>(replica.local()))) return DIST_OK;
+  Batch batch(batcher, step.items());
+  return batcher.options_.step(replica, batch, batcher.options_);
+}
+
+// Under the mutex. There is always an idle one: no instance has more than two, and one stands in line for any.
+void Batcher::stand_in_line(int wants, int32_t priority) noexcept {
+  auto& step = static_cast<Step&>(*idle_);
+  idle_ = idle_->next;
+  step.begin_step(wants, priority);
+  ++steps_out_;
+  retain();
+  wants == kAnyInstance ? void(any_ = &step) : void(armed_[static_cast<std::size_t>(wants)] = true);
+  instances_->enqueue_step(step);
+}
+
+void Batcher::leave_line(const Step& step) noexcept {
+  step.wants == kAnyInstance ? void(any_ = nullptr)
+                             : void(armed_[static_cast<std::size_t>(step.wants)] = false);
+}
+
+// An instance's own next step, where it has items for one. Under the mutex.
+void Batcher::arm(int instance) noexcept {
+  if (armed_[static_cast<std::size_t>(instance)] || queue_.is_stepping(instance) || !queue_.has_own(instance))
+    return;
+  stand_in_line(instance, queue_.greatest_of(instance));
+}
+
+// A step for those who wait, where some instance has no items, so that it has room; else where one has some. Those whose
+// own step stands in line, or is under way, see who waits by themselves.
+void Batcher::arm_waiting(int64_t now_ns) noexcept {
+  if (!queue_.is_due(now_ns)) {
+    by_name_ = false;
+    return;
+  }
+  const int32_t priority = queue_.greatest_waiting();
+  if (any_ != nullptr) {
+    if (any_->priority < priority) instances_->raise_step(*any_, priority);
+    return;
+  }
+  if (!by_name_ && queue_.has_empty_instance()) return stand_in_line(kAnyInstance, priority);
+  for (int i = 0; i < queue_.num_instances(); ++i) {
+    if (armed_[static_cast<std::size_t>(i)] || queue_.is_stepping(i) || !queue_.could_join(i, now_ns))
+      continue;
+    stand_in_line(i, std::max(priority, queue_.greatest_of(i)));
+  }
+}
+
+// On the instance that has taken the step: says who is in it. False: nobody.
+bool Batcher::form(Step& step, int instance) noexcept {
+  Item* over = nullptr;
+  bool any = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const int64_t now_ns = instances_->host().now_ns();
+    any = &step == any_;
+    leave_line(step);
+    step.is_taken = true;
+    step.at = instance;
+    // Those that nobody wants any more.
+    ErrorRecord why;
+    for (std::size_t i = 0; i < queue_.items(instance).size();) {
+      auto& item = static_cast<Item&>(*queue_.items(instance)[i]);
+      if (!is_over(item, now_ns, &why)) {
+        ++i;
+        continue;
+      }
+      queue_.leave(item);
+      item.next_to_end = std::exchange(over, &item);
+    }
+    const std::size_t waited = queue_.num_waiting();
+    step.set_count(queue_.form(instance, now_ns, step.room()));
+    // It has no room for those who wait: who has, is told by name, or this instance would take the next step for any, too.
+    by_name_ = any && queue_.num_waiting() == waited && queue_.is_due(now_ns);
+    arm_waiting(now_ns);
+  }
+  end_chain(over, kOk, nullptr);
+  return !step.items().empty();
+}
+
+// Items that have left the queue, each as it says itself, or as the step.
+void Batcher::end_chain(Item* first, Status status, const ErrorRecord* why) noexcept {
+  while (first != nullptr) {
+    Item& item = *std::exchange(first, first->next_to_end);
+    ErrorRecord reason;
+    bool over = false;
+    if (!item.ends) {
+      const std::lock_guard lock(mutex_);
+      over = is_over(item, instances_->host().now_ns(), &reason);
+    }
+    if (item.ends) {
+      item.end(Status(item.ends_with), item.ends_with == DIST_OK ? nullptr : item.why);
+    } else if (!status.ok() || !over) {
+      item.end(status, why);
+    } else {
+      item.end(Status(reason.code), &reason);
+    }
+  }
+}
+
+// It has ended, or never begins.
+void Batcher::over(Step& step, Status status, const ErrorRecord* why) noexcept {
+  const ErrorRecord reason = why == nullptr ? ErrorRecord{} : *why;
+  Item* ending = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const int64_t now_ns = instances_->host().now_ns();
+    ErrorRecord ignored;
+    if (!step.is_taken) {
+      leave_line(step);
+    } else if (!step.items().empty()) {
+      for (BatchQueue::Entry* const each : step.items()) {
+        auto& item = static_cast<Item&>(*each);
+        if (!item.ends && status.ok() && options_.continuous && !is_over(item, now_ns, &ignored)) {
+          item.held = item.is_full();
+          continue;
+        }
+        queue_.leave(item);
+        item.next_to_end = std::exchange(ending, &item);
+      }
+      queue_.end_step(step.at);
+      arm(step.at);
+    }
+    arm_waiting(now_ns);
+  }
+  end_chain(ending, status, status.ok() ? nullptr : &reason);
+  {
+    const std::lock_guard lock(mutex_);
+    put_away(step);
+  }
+  release();
+}
+
+// Under the mutex.
+void Batcher::put_away(Step& step) noexcept {
+  step.next = std::exchange(idle_, &step);
+  --steps_out_;
+}
+
+}  // namespace dist

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batcher::Step: a step of a batcher, which stands in the instances' queue as a request that nobody waits for.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <vector>
+
+#include "core/serve/batcher.hpp"
+
+namespace dist {
+
+class Batcher::Step final : public Request {
+ public:
+  Step(Memory& memory, Instances& home, Batcher& batcher)
+      : Request(memory, home),
+        batcher_(batcher),
+        room_(static_cast<std::size_t>(batcher.options_.queue.max_items), nullptr, &memory) {}
+
+  // It stands in line: for one instance, or for any.
+  void begin_step(int instance, int32_t of) noexcept;
+  void end(Status status, const ErrorRecord* why) noexcept override { batcher_.over(*this, status, why); }
+
+  bool is_taken = false;  // an instance has it,
+  int at = -1;            // this one
+  std::span<BatchQueue::Entry*> room() noexcept { return room_; }
+  std::span<BatchQueue::Entry* const> items() const noexcept { return std::span(room_).first(count_); }
+  void set_count(std::size_t count) noexcept { count_ = count; }
+
+ private:
+  static dist_status call(Replica& replica, const Body& self);
+
+  Batcher& batcher_;
+  std::pmr::vector<BatchQueue::Entry*> room_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace dist
