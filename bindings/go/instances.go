@@ -189,6 +189,7 @@ func (s *Strategy) CloseInstances(ctx context.Context) error {
 	if u.err != nil {
 		return u.err
 	}
+	defer s.settle()
 	ctx = contextOr(ctx)
 	if ctx.Done() == nil {
 		return fromNative(cdist.Dist_instances_close(strategy, int64(NoTimeout)))

@@ -244,6 +244,7 @@ func (s *Strategy) Close() error {
 	if s == nil {
 		return nil
 	}
+	s.settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waitable()

@@ -160,6 +160,24 @@ func (r *Request) cancel() (asked bool) {
 	return r.work != 0 && cdist.Dist_work_cancel(r.work) == nil
 }
 
+// settle waits until those who wait for a strategy's requests have been told of all that have ended.
+func (s *Strategy) settle() {
+	registry.entries.Range(func(_, entry any) bool {
+		if r, ok := entry.(*Request); ok && r.strategy == s && r.hasEnded() {
+			<-r.done
+		}
+		return true
+	})
+}
+
+// hasEnded says whether libdist is done with it.
+func (r *Request) hasEnded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ended int32
+	return r.work == 0 || cdist.Dist_work_test(r.work, &ended) != nil || ended != 0
+}
+
 // cancelRequests ends a strategy's requests; how many there were.
 func cancelRequests(s *Strategy) (n int64) {
 	registry.entries.Range(func(_, entry any) bool {

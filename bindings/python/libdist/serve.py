@@ -33,7 +33,7 @@ _SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a
 class _Queue:
     """Completions, and who takes them: the thread that begin() starts."""
 
-    loop: Optional[asyncio.AbstractEventLoop] = None
+    taker = 0  # the thread that takes them; 0: none of this module's
 
     def __init__(self) -> None:
         self.handle: int = _cdist.dist_completions_create(None)
@@ -43,6 +43,7 @@ class _Queue:
         return self
 
     def _take_all(self) -> None:
+        self.taker = threading.get_ident()
         while True:
             self.take(-1)
 
@@ -70,6 +71,7 @@ class _LoopQueue(_Queue):
 
 
 _lock = threading.Lock()
+_taken = threading.Condition()  # a request has arrived
 _threads: Optional[_Queue] = None
 _loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopQueue] = weakref.WeakKeyDictionary()
 
@@ -98,8 +100,8 @@ def _queue_of(loop: Optional[asyncio.AbstractEventLoop]) -> _Queue:
 
 def _forget() -> None:
     """A forked child has none of the threads, and the loops are its parent's."""
-    global _threads, _loops, _lock
-    _threads, _loops, _lock = None, weakref.WeakKeyDictionary(), threading.Lock()
+    global _threads, _loops, _lock, _taken
+    _threads, _loops, _lock, _taken = None, weakref.WeakKeyDictionary(), threading.Lock(), threading.Condition()
 
 
 if hasattr(os, "register_at_fork"):
@@ -161,9 +163,12 @@ class Request(concurrent.futures.Future[T]):
                 _cdist.dist_work_wait(work, 0)
             except DistError as error:
                 report = error
-            self._give_up()
-        _cdist.dist_work_destroy(work)
+            _cdist.dist_work_destroy(work)
+            _cdist.dist_work_destroy(self._work)
+            self._work = 0
         _calls.release(self._token)
+        with _taken:
+            _taken.notify_all()
         own, self._own = self._own, None
         if report is not None and own is not None and not _calls.is_of_a_peer(own):
             report = own
@@ -176,12 +181,26 @@ class Request(concurrent.futures.Future[T]):
         except concurrent.futures.InvalidStateError:  # it was cancelled
             pass
 
-    def _give_up(self) -> None:
-        """Lets go of the handle."""
+    def _has_ended(self) -> bool:
+        """Whether it has ended, and that has not arrived."""
         with self._submitting:
-            work, self._work = self._work, 0
-            if work:
-                _cdist.dist_work_destroy(work)
+            if not self._work:
+                return False
+            try:
+                return bool(_cdist.dist_work_test(self._work))
+            except DistError:  # how it has failed
+                return True
+
+    def _settle(self) -> None:
+        """Where it has ended, waits until that has arrived: nothing of it is left then."""
+        while self._has_ended():
+            here = self._loop is not None and (self._loop is _running_loop() or self._loop.is_closed())
+            if here or self._queue.taker == threading.get_ident():
+                self._queue.take(0)
+                continue
+            with _taken:
+                if self._work:
+                    _taken.wait(_SLICE)
 
     def cancel(self) -> bool:
         """Ends it: at once where it is queued; where its function runs, Replica.check() says so. False: it has ended."""
@@ -248,12 +267,16 @@ def requests_of(strategy: Strategy) -> list[Request[Any]]:
     return [each for each in targets if isinstance(each, Request) and each._strategy is strategy]
 
 
+def settle_requests(strategy: Strategy) -> None:
+    """Waits until those who wait for them have been told of all that have ended."""
+    for request in requests_of(strategy):
+        request._settle()
+
+
 def give_up_requests(strategy: Strategy) -> None:
     """At the interpreter's end: nobody waits for what they come to."""
     for request in requests_of(strategy):
         request.cancel()
-        if request._loop is not None:  # which may be over: nobody takes what has ended
-            request._queue.take(0)
 
 
 # ---- instances --------------------------------------------------------------------------------------------
@@ -439,8 +462,11 @@ class Serving:
             for request in requests_of(self):
                 request.cancel()
 
-        with Watch(interrupted):
-            _cdist.dist_instances_close(handle, patience)
+        try:
+            with Watch(interrupted):
+                _cdist.dist_instances_close(handle, patience)
+        finally:
+            settle_requests(self)
 
     def serve(self: Any, replica_id: int) -> None:
         """This thread serves as instance replica_id, of a strategy with Threads.HOST, until the instances close.

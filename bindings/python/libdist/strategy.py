@@ -26,7 +26,7 @@ from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
 from .network import Network
 from .replica import Replica
-from .serve import Serving, give_up_requests
+from .serve import Serving, give_up_requests, settle_requests
 from .topology import DeviceAssignment
 from .variables import Variable, create
 
@@ -200,6 +200,7 @@ class Strategy(Outside, Input, Inspection, Serving):
             return
         for child in list(self._children):
             child.close()
+        settle_requests(self)
         _cdist.dist_strategy_destroy(self._handle)
         self._gone()
 

@@ -38,6 +38,7 @@ public final class Request<T> extends CompletableFuture<T> {
         private final Uses uses = new Uses(); // until its end
         private long token;
         private long work; // 0: it is not there, or has ended
+        private boolean settled; // nothing of it is left
         private T value;
         private Throwable thrown;
 
@@ -81,6 +82,42 @@ public final class Request<T> extends CompletableFuture<T> {
             }
         }
 
+        private boolean hasEnded() {
+            int[] out = new int[1];
+            try {
+                DistModule.dist_work_test(work, out);
+            } catch (DistException e) { // how it has failed
+                return true;
+            }
+            return out[0] != 0;
+        }
+
+        /** Where it has ended, waits until that has arrived: nothing of it is left then. */
+        void await() {
+            boolean interrupted = false;
+            boolean taker = Completions.isTaker();
+            while (true) {
+                synchronized (this) {
+                    if (settled || (work != 0 && !hasEnded())) {
+                        break;
+                    }
+                    if (!taker) {
+                        try {
+                            wait();
+                        } catch (InterruptedException e) {
+                            interrupted = true;
+                        }
+                    }
+                }
+                if (taker) {
+                    Completions.takeOne(0);
+                }
+            }
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+
         /** It has ended; `arrived` is a handle of its own. */
         void over(long arrived) {
             Throwable failure;
@@ -93,6 +130,10 @@ public final class Request<T> extends CompletableFuture<T> {
             Upcalls.unregister(token);
             settle();
             uses.close();
+            synchronized (this) {
+                settled = true;
+                notifyAll();
+            }
             if (options.executor() == null) {
                 complete(failure);
                 return;

@@ -91,12 +91,19 @@ public abstract class Serving extends CrossReplica {
      */
     public void closeInstances(Duration timeout) {
         long nanos = Durations.nanos(timeout, "timeout");
-        Interrupts watch = Interrupts.watch(thread -> Upcalls.cancelRequests(self()));
+        Interrupts watch = Interrupts.watch(
+                thread -> Upcalls.requestsOf(self()).forEach(call -> call.cancel(null)));
         try (Uses uses = new Uses()) {
             DistModule.dist_instances_close(uses.of(this), nanos);
         } finally {
             watch.end();
+            awaitEnded();
         }
+    }
+
+    /** Waits until those who wait for requests have been told of all that have ended. */
+    final void awaitEnded() {
+        Upcalls.requestsOf(self()).forEach(Request.Call::await);
     }
 
     /** Whether functions of the program's run at the strategy's end, which must not wait for who ends it. */

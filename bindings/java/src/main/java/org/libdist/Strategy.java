@@ -319,6 +319,7 @@ public final class Strategy extends Serving {
     @Override
     public void close() {
         if (boundTo == null) {
+            awaitEnded();
             if (endsStates() && !life.isUsed()) {
                 closeInstances(Duration.ofNanos(-1));
             }

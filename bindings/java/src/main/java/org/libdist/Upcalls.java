@@ -2,6 +2,8 @@
 
 package org.libdist;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -44,13 +46,15 @@ final class Upcalls extends Callbacks {
         return target;
     }
 
-    /** Ends the requests of a strategy. */
-    static void cancelRequests(Strategy strategy) {
+    /** The requests of a strategy that libdist has. */
+    static List<Request.Call<?>> requestsOf(Strategy strategy) {
+        List<Request.Call<?>> all = new ArrayList<>();
         for (Target each : TARGETS.values()) {
             if (each instanceof Request.Call && ((Request.Call<?>) each).strategy == strategy) {
-                ((Request.Call<?>) each).cancel(null);
+                all.add((Request.Call<?>) each);
             }
         }
+        return all;
     }
 
     @FunctionalInterface
