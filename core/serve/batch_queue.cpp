@@ -74,6 +74,15 @@ bool BatchQueue::is_due(int64_t now_ns) const noexcept {
                                      [&](const Bucket& each) { return is_due(each, now_ns); });
 }
 
+// Whether the bucket's turn to fill room has come: no other one that is due has somebody who comes before its first. So a
+// bucket that is never without newcomers leaves room to the others.
+bool BatchQueue::is_first(const Bucket& bucket, int64_t now_ns) const noexcept {
+  const Queued* const first = bucket.lines.first();
+  return first != nullptr && std::none_of(buckets_.begin(), buckets_.end(), [&](const Bucket& each) {
+           return &each != &bucket && is_due(each, now_ns) && each.lines.first()->before(*first);
+         });
+}
+
 bool BatchQueue::has_room(const Lane& lane, const Entry& entry) const noexcept {
   return lane.items.size() < static_cast<std::size_t>(options_.max_items) &&
          (options_.max_bytes == 0 || entry.bytes <= options_.max_bytes - lane.bytes);
@@ -137,7 +146,7 @@ std::size_t BatchQueue::form(int instance, int64_t now_ns, std::span<Entry*> out
       if (each->bucket == which && !each->held && !each->told) out[count++] = each;
     }
     // Who waits for no others joins, and so does everybody where the step begins anyway.
-    if (count > 0 || is_due(bucket, now_ns)) {
+    if ((count > 0 || is_due(bucket, now_ns)) && is_first(bucket, now_ns)) {
       while (bucket.waiting > 0) {
         auto& first = static_cast<Entry&>(*bucket.lines.first());
         if (!has_room(own, first)) break;

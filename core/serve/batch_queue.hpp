@@ -5,7 +5,7 @@
 // Entries wait by bucket, in each by priority and then by arrival. An instance that forms a step (form()) takes a bucket in
 // turn: its own items of that, and then those that wait, as far as there is room. A bucket whose entries wait may be joined
 // once it is due: a step would be full of it, or the one that came first has waited long enough; or where the instance has
-// items of it already.
+// items of it already. But room goes to the bucket with the one that comes first of all that are due.
 #pragma once
 
 #include <cstddef>
@@ -103,6 +103,7 @@ class BatchQueue {
   Lane& lane(int instance) noexcept { return lanes_[static_cast<std::size_t>(instance)]; }
   const Lane& lane(int instance) const noexcept { return lanes_[static_cast<std::size_t>(instance)]; }
   bool is_due(const Bucket& bucket, int64_t now_ns) const noexcept;
+  bool is_first(const Bucket& bucket, int64_t now_ns) const noexcept;
   bool has_room(const Lane& lane, const Entry& entry) const noexcept;
   void join(Lane& lane, int instance, Entry& entry) noexcept;
   void take_out(Entry& entry) noexcept;

@@ -24,14 +24,13 @@ Batcher::Batcher(Memory& memory, Instances& instances, Options options)
   const std::size_t most = 2 * armed_.size() + 2;
   steps_.reserve(most);
   while (steps_.size() < most) {
-    steps_.push_back(make_counted<Step>(memory, instances, *this).take());
-    steps_.back()->next = std::exchange(idle_, steps_.back());
+    steps_.push_back(make_counted<Step>(memory, instances, *this));
+    steps_.back()->next = std::exchange(idle_, &*steps_.back());
   }
 }
 
 Batcher::~Batcher() {
   while (spare_ != nullptr) std::exchange(spare_, spare_->next)->release();
-  for (Step* const each : steps_) each->release();
 }
 
 Status Batcher::destroy(Batcher* batcher) noexcept {
@@ -48,7 +47,7 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
     {
       // Steps without items, which stand in line yet.
       const std::lock_guard lock(batcher->mutex_);
-      for (Step* const each : batcher->steps_) {
+      for (const Ref<Step>& each : batcher->steps_) {
         if (!instances.withdraw_step(*each)) continue;
         batcher->leave_line(*each);
         batcher->put_away(*each);

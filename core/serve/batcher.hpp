@@ -93,15 +93,15 @@ class Batcher final : public Counted {
   const Options options_;
   std::mutex mutex_;
   BatchQueue queue_;
-  std::pmr::vector<Step*> steps_;  // all, by their owner here
-  Promise* idle_ = nullptr;        // that stand in no line
-  Step* any_ = nullptr;            // that stands in line for any instance
-  std::pmr::vector<bool> armed_;   // by instance: its own step stands in line
-  bool by_name_ = false;           // who has room is told one by one
-  int64_t next_ns_ = 0;            // that the clock knows of; 0: none
-  ErrorRecord closing_;            // of those who are told to end
-  Promise* spare_ = nullptr;       // items that serve again
-  std::size_t out_ = 0;            // items that somebody has a use of
+  std::pmr::vector<Ref<Step>> steps_;
+  Promise* idle_ = nullptr;       // that stand in no line
+  Step* any_ = nullptr;           // that stands in line for any instance
+  std::pmr::vector<bool> armed_;  // by instance: its own step stands in line
+  bool by_name_ = false;          // who has room is told one by one
+  int64_t next_ns_ = 0;           // that the clock knows of; 0: none
+  ErrorRecord closing_;           // of those who are told to end
+  Promise* spare_ = nullptr;      // items that serve again
+  std::size_t out_ = 0;           // items that somebody has a use of
   std::size_t steps_out_ = 0;
 };
 

@@ -28,7 +28,8 @@
  *
  * Who is in a step: items that the instance has already, who joined it first before the others; then those that wait, by
  * priority, and by arrival within a priority. All are of one bucket: of a item's `length`, the smallest bucket that holds it.
- * Where items of several buckets are there, the buckets take turns. A step begins as soon as an instance is free and
+ * Where items of several buckets are there, the buckets take turns, and who joins is of the bucket whose first one comes before
+ * the others'. A step begins as soon as an instance is free and
  * max_items of a bucket are there, or the one that came first has waited for max_delay_ns, or the instance has a item of it
  * already. Nobody passes the one that is first in its bucket, also where that one has no room yet (max_bytes).
  *

@@ -3,6 +3,7 @@
  * Instances: their state from opening to closing, threads of the host's, the end of a strategy with requests under way,
  * and everything at once.
  */
+#include "tests/abi/alloc_support.h"
 #include "tests/abi/clock.h"
 #include "tests/abi/serve/serve_support.h"
 
@@ -315,6 +316,80 @@ static void a_forked_child(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* ---- No memory ---- */
+
+static dist_status no_step(dist_replica *replica, dist_batch *batch, void *user_data) {
+  (void)replica, (void)user_data;
+  static int mark;
+  dist_batch_set_state(batch, 0, &mark);
+  const dist_status emitted = dist_batch_emit(batch, 0, &mark);
+  dist_batch_end(batch, 0, emitted);
+  return DIST_OK;
+}
+
+/* From opening to closing. What could be begun ends, whatever is refused. */
+static dist_status a_life(dist_strategy *strategy, dist_completions *completions) {
+  static models all;
+  dist_instances_options options = with_models(&all);
+  dist_status status = dist_instances_open(strategy, &options);
+  dist_batcher *batcher = NULL;
+  dist_batcher_options batching = DIST_BATCHER_OPTIONS_INIT;
+  batching.continuous = 1;
+  if (status == DIST_OK) status = dist_batcher_create(strategy, no_step, NULL, &batching, &batcher);
+  dist_work *works[3] = {NULL, NULL, NULL};
+  dist_submit_options with = DIST_SUBMIT_OPTIONS_INIT;
+  with.timeout_ns = INT64_C(600) * 1000 * 1000 * 1000;
+  if (status == DIST_OK) status = dist_submit(strategy, use_model, &all, &with, &works[0]);
+  with.timeout_ns = 0;
+  with.completions = completions;
+  if (status == DIST_OK) status = dist_submit(strategy, use_model, &all, &with, NULL);
+  if (status == DIST_OK) status = dist_batcher_submit(batcher, NULL, NULL, &works[1]);
+  if (status == DIST_OK) status = dist_batcher_submit(batcher, NULL, NULL, &works[2]);
+  for (int i = 0; i < 3; i++) {
+    if (works[i] == NULL) continue;
+    const dist_status ended = dist_work_wait(works[i], -1);
+    if (status == DIST_OK) status = ended;
+    dist_work_destroy(works[i]);
+  }
+  assert_ok(dist_instances_close(strategy, -1));
+  for (dist_work *work = NULL;;) {
+    assert_ok(dist_completions_next(completions, 0, &work));
+    if (work == NULL) break;
+    dist_work_destroy(work);
+  }
+  assert_ok(dist_batcher_destroy(batcher));
+  return status;
+}
+
+static void whatever_memory_is_refused(void **state) {
+  (void)state;
+  static refusals a;
+  a = (refusals){.refuse_at = -1};
+  dist_completions *completions = NULL;
+  assert_ok(dist_completions_create(NULL, &completions));
+  long k = 0;
+  for (int refused = 1; refused; k++) {
+    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    options.num_replicas = 2;
+    options.threads = DIST_THREADS_LIBRARY;
+    options.allocator = refusing(&a);
+    dist_strategy *strategy = strategy_with(options);
+    const long before = atomic_load(&a.requests);
+    atomic_store(&a.refuse_at, before + k);
+    const dist_status status = a_life(strategy, completions);
+    refused = atomic_load(&a.requests) > before + k;
+    atomic_store(&a.refuse_at, -1);
+    if (status != DIST_OK && !(refused && status == DIST_RESOURCE_EXHAUSTED))
+      fail_msg("request %ld: %s: %s", k, dist_status_name(status), dist_last_error());
+    assert_ok(a_life(strategy, completions));
+    assert_healthy(DIST_THREADS_LIBRARY, strategy);
+    assert_ok(dist_strategy_destroy(strategy));
+    assert_int_equal(atomic_load(&a.live_bytes), 0);
+  }
+  assert_true(k > 5);
+  dist_completions_destroy(completions);
+}
+
 /* ---- Everything at once ---- */
 
 enum { SUBMITTERS = 3, RUNNERS = 2, EACH = 400 };
@@ -454,6 +529,7 @@ int main(void) {
       cmocka_unit_test(a_deadline_without_helpers),
       cmocka_unit_test(a_shutdown_beside_a_stuck_host_thread),
       cmocka_unit_test(a_forked_child),
+      cmocka_unit_test(whatever_memory_is_refused),
       cmocka_unit_test(everything_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
