@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_serve.i: instances and requests. A part of dist.i, by dist_options.i.
+ * dist_serve.i: instances, requests and batches. A part of dist.i, by dist_options.i.
  */
 %dist_options(dist_instances_options)
 %ignore dist_instances_options::create_state;
@@ -33,5 +33,39 @@ static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *use
   options.cancel = cancel;
   options.completions = completions;
   return dist_submit(strategy, fn, user_data, &options, out_work);
+}
+%}
+
+%dist_options(dist_batcher_options)
+%ignore dist_batcher_options::buckets;
+%ignore dist_batcher_options::num_buckets;
+%ignore dist_batcher_options::free_state;
+%ignore dist_batcher_options::free_result;
+%extend dist_batcher_options {
+  void set_buckets(const long long *numbers, size_t n) {
+    $self->buckets = n ? dist_swig::keep($self, numbers, n) : nullptr;
+    $self->num_buckets = n;
+  }
+  /* states and results are tokens, which Callbacks::release() gets back */
+  void set_tokens() { $self->free_state = $self->free_result = dist_swig::on_free; }
+};
+
+/* batcher_submit(): as submit() */
+%ignore dist_batcher_submit;
+%ignore dist_item_options;
+%ignore dist_item_options_init;
+%inline %{
+/** dist_batcher_submit() with its options; the item's token is dist_work_user_data(), and dist_batch_user_data(). */
+static dist_status batcher_submit(dist_batcher *batcher, int64_t token, int32_t priority, int64_t timeout_ns,
+                                  dist_cancel *cancel, dist_completions *completions, int64_t length, int64_t bytes,
+                                  dist_work **out_work) {
+  dist_item_options options = DIST_ITEM_OPTIONS_INIT;
+  options.priority = priority;
+  options.timeout_ns = timeout_ns;
+  options.cancel = cancel;
+  options.completions = completions;
+  options.length = length;
+  options.bytes = bytes;
+  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_work);
 }
 %}

@@ -5,6 +5,7 @@ package dist
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -52,8 +53,8 @@ type Request struct {
 // waits for a request that is under way.
 func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOptions) (*Request, error) {
 	r := &Request{strategy: s, ctx: contextOr(ctx), fn: fn, options: options, done: make(chan struct{})}
-	if r.ctx.Err() != nil || r.late() {
-		return nil, r.refused()
+	if over(r.ctx) {
+		return nil, refused(r.ctx)
 	}
 	queue, err := completions()
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOpt
 	r.token = registerIf(fn != nil, r)
 	r.mu.Lock() // it may end before its handle is here
 	var work int64
-	err = fromNative(cdist.Submit(native, r.token, priority, r.timeout(), 0, queue, &work))
+	err = fromNative(cdist.Submit(native, r.token, priority, timeoutWithin(r.ctx, options.Timeout), 0, queue, &work))
 	if r.work = work; err != nil {
 		r.mu.Unlock()
 		forget(r.token)
@@ -82,16 +83,17 @@ func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOpt
 	return r, nil // its end is that of the uses
 }
 
-// late says whether the context's deadline has passed, of which the context may not know yet.
-func (r *Request) late() bool {
-	deadline, dated := r.ctx.Deadline()
+// late says whether a context's deadline has passed, of which the context may not know yet.
+func late(ctx context.Context) bool {
+	deadline, dated := ctx.Deadline()
 	return dated && !time.Now().Before(deadline)
 }
 
-// timeout is what is left until the end, as libdist has it.
-func (r *Request) timeout() int64 {
-	timeout := r.options.Timeout
-	if deadline, dated := r.ctx.Deadline(); dated {
+func over(ctx context.Context) bool { return ctx.Err() != nil || late(ctx) }
+
+// timeoutWithin is what is left until the end, as libdist has it.
+func timeoutWithin(ctx context.Context, timeout time.Duration) int64 {
+	if deadline, dated := ctx.Deadline(); dated {
 		left := max(time.Until(deadline), 1)
 		if timeout == 0 || left < timeout {
 			timeout = left
@@ -101,9 +103,9 @@ func (r *Request) timeout() int64 {
 }
 
 // refused is the error of a request whose context was over before.
-func (r *Request) refused() error {
-	report := endedBefore(r.ctx, "the context ended before the request was submitted")
-	if r.ctx.Err() == nil {
+func refused(ctx context.Context) error {
+	report := endedBefore(ctx, "the context ended before the request was submitted")
+	if ctx.Err() == nil {
 		report.Code, report.cause = ErrDeadlineExceeded, context.DeadlineExceeded
 	}
 	return report
@@ -133,17 +135,22 @@ func (r *Request) Wait(ctx context.Context) error {
 	if r == nil {
 		return newError(ErrInvalidArgument, "the request is nil: Strategy.Submit gives one")
 	}
+	return waitFor(ctx, r.done, &r.err, "the context ended the wait; the request goes on")
+}
+
+// waitFor waits until done is closed, which says how by then.
+func waitFor(ctx context.Context, done <-chan struct{}, how *error, words string) error {
 	ctx = contextOr(ctx)
 	select {
-	case <-r.done:
-		return r.err
+	case <-done:
+		return *how
 	default:
 	}
 	select {
-	case <-r.done:
-		return r.err
+	case <-done:
+		return *how
 	case <-ctx.Done():
-		return endedBefore(ctx, "the context ended the wait; the request goes on")
+		return endedBefore(ctx, words)
 	}
 }
 
@@ -162,29 +169,52 @@ func (r *Request) cancel() (asked bool) {
 
 // settle waits until those who wait for a strategy's requests have been told of all that have ended.
 func (s *Strategy) settle() {
+	eachArrival(s, func(a arrival) {
+		if _, done := a.of(); a.hasEnded() {
+			<-done
+		}
+	})
+}
+
+// arrival is what arrives when it has ended: a request, or an item.
+type arrival interface {
+	arrived(work int64)
+	of() (s *Strategy, done <-chan struct{})
+	hasEnded() bool // libdist is done with it
+	cancel() (asked bool)
+}
+
+func eachArrival(s *Strategy, do func(arrival)) {
 	registry.entries.Range(func(_, entry any) bool {
-		if r, ok := entry.(*Request); ok && r.strategy == s && r.hasEnded() {
-			<-r.done
+		if a, ok := entry.(arrival); ok {
+			if of, _ := a.of(); of == s {
+				do(a)
+			}
 		}
 		return true
 	})
 }
 
-// hasEnded says whether libdist is done with it.
+func (r *Request) of() (*Strategy, <-chan struct{}) { return r.strategy, r.done }
+
 func (r *Request) hasEnded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var ended int32
-	return r.work == 0 || cdist.Dist_work_test(r.work, &ended) != nil || ended != 0
+	return isOver(r.work)
+}
+
+// isOver says whether libdist is done with a work; 0: it was before.
+func isOver(work int64) bool {
+	var out int32
+	return work == 0 || cdist.Dist_work_test(work, &out) != nil || out != 0
 }
 
 // cancelRequests ends a strategy's requests; how many there were.
 func cancelRequests(s *Strategy) (n int64) {
-	registry.entries.Range(func(_, entry any) bool {
-		if r, ok := entry.(*Request); ok && r.strategy == s && r.cancel() {
+	eachArrival(s, func(a arrival) {
+		if a.cancel() {
 			n++
 		}
-		return true
 	})
 	return n
 }
@@ -207,10 +237,10 @@ func (r *Request) call(native int64) (status int) {
 	return 0
 }
 
-// over ends the request, as libdist says.
-func (r *Request) over(work int64) {
+// arrived ends the request, as libdist says.
+func (r *Request) arrived(work int64) {
 	r.mu.Lock() // its handle is here
-	err := r.result(cdist.Dist_work_wait(work, 0))
+	err := resultOf(r.ctx, r.shared.own(cdist.Dist_work_wait(work, 0)), r.own, "the context ended the request")
 	cdist.Dist_work_destroy(work)
 	cdist.Dist_work_destroy(r.work)
 	r.work = 0
@@ -232,23 +262,23 @@ func (r *Request) over(work int64) {
 	}
 }
 
-// result is the function's own error where it has one, else what libdist says, with the context's where that ended it.
-func (r *Request) result(native error) error {
+// resultOf is the function's own error where it has one, else what libdist says, with the context's where that ended it.
+func resultOf(ctx context.Context, native, own error, words string) error {
 	if native == nil {
 		return nil
 	}
-	if r.own != nil && !errors.Is(r.own, ErrAborted) {
-		return r.own
+	if own != nil && !errors.Is(own, ErrAborted) {
+		return own
 	}
-	err := r.shared.own(native)
+	err := fromNative(native)
 	report, ok := err.(*Error)
-	if ok && report.Code == ErrDeadlineExceeded && r.late() {
-		if report.cause = context.DeadlineExceeded; r.ctx.Err() != nil {
-			report.cause = why(r.ctx)
+	if ok && report.Code == ErrDeadlineExceeded && late(ctx) {
+		if report.cause = context.DeadlineExceeded; ctx.Err() != nil {
+			report.cause = why(ctx)
 		}
 		return report
 	}
-	return byContextOf(r.ctx, err, "the context ended the request")
+	return byContextOf(ctx, err, words)
 }
 
 // arrivals is where all requests of the process arrive when they have ended, which one goroutine takes.
@@ -270,11 +300,16 @@ func completions() (queue int64, err error) {
 }
 
 func takeEnded(queue int64) {
+	runtime.LockOSThread() // it waits in C most of the time
 	for {
 		var work int64
 		if err := cdist.Dist_completions_next(queue, int64(NoTimeout), &work); err != nil || work == 0 {
 			continue
 		}
-		registered[*Request](cdist.Dist_work_user_data(work)).over(work)
+		if a := registered[arrival](cdist.Dist_work_user_data(work)); a != nil {
+			a.arrived(work)
+		} else { // an item that came once more after its end
+			cdist.Dist_work_destroy(work)
+		}
 	}
 }

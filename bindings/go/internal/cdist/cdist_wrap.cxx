@@ -487,6 +487,8 @@ struct Callbacks {
   virtual int64_t create_state(int64_t token, int64_t replica) = 0;
   virtual void destroy_state(int64_t token, int64_t state) = 0;
   virtual int32_t warm_up(int64_t token, int64_t replica) = 0;
+  /* a step of a batcher's; batch: a dist_batch, there until the call is over */
+  virtual int32_t step(int64_t token, int64_t replica, int64_t batch) = 0;
   /* of a parameter server; n tensors by tensor_at() */
   virtual int32_t update_variables(int64_t token, int64_t variables, int64_t n, int64_t args) = 0;
   /* spec by tensor_at(); partitions by set_number_at(), as many as it has dimensions */
@@ -574,6 +576,11 @@ static void on_destroy_state(void *state, void *token) {
 static dist_status on_warm_up(dist_replica *replica, void *token) {
   return callbacks->warm_up(number(token), number(replica));
 }
+static dist_status on_step(dist_replica *replica, dist_batch *batch, void *token) {
+  return callbacks->step(number(token), number(replica), number(batch));
+}
+/* an item's state, or a result: a token too */
+static void on_free(void *what, void *) { callbacks->release(number(what)); }
 static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
   return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
 }
@@ -888,6 +895,21 @@ static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *use
   return dist_submit(strategy, fn, user_data, &options, out_work);
 }
 
+
+/** dist_batcher_submit() with its options; the item's token is dist_work_user_data(), and dist_batch_user_data(). */
+static dist_status batcher_submit(dist_batcher *batcher, int64_t token, int32_t priority, int64_t timeout_ns,
+                                  dist_cancel *cancel, dist_completions *completions, int64_t length, int64_t bytes,
+                                  dist_work **out_work) {
+  dist_item_options options = DIST_ITEM_OPTIONS_INIT;
+  options.priority = priority;
+  options.timeout_ns = timeout_ns;
+  options.cancel = cancel;
+  options.completions = completions;
+  options.length = length;
+  options.bytes = bytes;
+  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_work);
+}
+
 SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ self->allocator = dist_swig::counting; }
 SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
     dist_swig::Kept<dist_strategy_options> *options = new dist_swig::Kept<dist_strategy_options>();
@@ -1004,6 +1026,17 @@ SWIGINTERN void dist_instances_options_set_functions(dist_instances_options *sel
     if (has_warm_up) self->warm_up = dist_swig::on_warm_up;
     self->user_data = dist_swig::pointer(token);
   }
+SWIGINTERN dist_batcher_options *new_dist_batcher_options(){
+    dist_swig::Kept<dist_batcher_options> *options = new dist_swig::Kept<dist_batcher_options>();
+    dist_batcher_options_init(options, sizeof(dist_batcher_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_batcher_options(dist_batcher_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_batcher_options_set_buckets(dist_batcher_options *self,long long const *numbers,size_t n){
+    self->buckets = n ? dist_swig::keep(self, numbers, n) : nullptr;
+    self->num_buckets = n;
+  }
+SWIGINTERN void dist_batcher_options_set_tokens(dist_batcher_options *self){ self->free_state = self->free_result = dist_swig::on_free; }
 SWIGINTERN dist_variable_options *new_dist_variable_options(){
     dist_swig::Kept<dist_variable_options> *options = new dist_swig::Kept<dist_variable_options>();
     dist_variable_options_init(options, sizeof(dist_variable_options));
@@ -1466,14 +1499,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_3c5ff5bee49ba720(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_97a44fe0c51cfb2a(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_3c5ff5bee49ba720(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_97a44fe0c51cfb2a(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_3c5ff5bee49ba720(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1482,12 +1515,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_3c5ff5bee49ba720(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_97a44fe0c51cfb2a(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1500,12 +1533,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_3c5ff5bee49ba720(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_97a44fe0c51cfb2a(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1516,12 +1549,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_3c5ff5bee49ba720(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_97a44fe0c51cfb2a(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1532,12 +1565,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_3c5ff5bee49ba720(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_97a44fe0c51cfb2a(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1556,12 +1589,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_3c5ff5bee49ba720(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_97a44fe0c51cfb2a(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1570,12 +1603,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_3c5ff5bee49ba720(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_97a44fe0c51cfb2a(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1590,12 +1623,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_3c5ff5bee49ba720(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_97a44fe0c51cfb2a(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1608,12 +1641,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_3c5ff5bee49ba720(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_97a44fe0c51cfb2a(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1624,12 +1657,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_3c5ff5bee49ba720(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_97a44fe0c51cfb2a(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1640,24 +1673,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_3c5ff5bee49ba720(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_97a44fe0c51cfb2a(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_3c5ff5bee49ba720(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_97a44fe0c51cfb2a(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_3c5ff5bee49ba720(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_97a44fe0c51cfb2a(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1674,12 +1707,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_3c5ff5bee49ba720(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_97a44fe0c51cfb2a(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1690,12 +1723,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_3c5ff5bee49ba720(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1704,22 +1737,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_3c5ff5bee49ba720(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_97a44fe0c51cfb2a(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_3c5ff5bee49ba720(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1728,12 +1761,28 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_3c5ff5bee49ba720(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_97a44fe0c51cfb2a(int, long long token, long long replica, long long batch);
+int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_replica;
+  long long swig_batch;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int64_t)replica; 
+  swig_batch = (int64_t)batch; 
+  result = Swig_DirectorCallbacks_callback_step_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_batch);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_97a44fe0c51cfb2a(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1746,12 +1795,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_3c5ff5bee49ba720(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_97a44fe0c51cfb2a(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1762,12 +1811,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_3c5ff5bee49ba720(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_97a44fe0c51cfb2a(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1776,10 +1825,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_3c5ff5bee49ba720(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_97a44fe0c51cfb2a(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1792,10 +1841,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_3c5ff5bee49ba720(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_97a44fe0c51cfb2a(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1816,10 +1865,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_3c5ff5bee49ba720(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_97a44fe0c51cfb2a(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1834,12 +1883,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_3c5ff5bee49ba720(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_97a44fe0c51cfb2a(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1852,12 +1901,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_3c5ff5bee49ba720(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_97a44fe0c51cfb2a(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1872,12 +1921,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_3c5ff5bee49ba720(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_97a44fe0c51cfb2a(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1888,15 +1937,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_3c5ff5bee49ba720(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_97a44fe0c51cfb2a(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_3c5ff5bee49ba720(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_97a44fe0c51cfb2a(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1904,14 +1953,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_3c5ff5bee49ba720(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_97a44fe0c51cfb2a(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_3c5ff5bee49ba720(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_97a44fe0c51cfb2a(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_3c5ff5bee49ba720(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_97a44fe0c51cfb2a(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1932,7 +1981,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_3c5ff5bee49ba720(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1941,7 +1990,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_3c5ff5bee49ba720(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_97a44fe0c51cfb2a(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1951,7 +2000,7 @@ void _wrap_Swig_free_cdist_3c5ff5bee49ba720(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1964,7 +2013,7 @@ void *_wrap_Swig_malloc_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_OK_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1976,7 +2025,7 @@ intgo _wrap_DIST_OK_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_CANCELLED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1988,7 +2037,7 @@ intgo _wrap_DIST_CANCELLED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_UNKNOWN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2000,7 +2049,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2012,7 +2061,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2024,7 +2073,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_NOT_FOUND_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2036,7 +2085,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2048,7 +2097,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2060,7 +2109,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2072,7 +2121,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2084,7 +2133,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ABORTED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2096,7 +2145,7 @@ intgo _wrap_DIST_ABORTED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2108,7 +2157,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2120,7 +2169,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_INTERNAL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2132,7 +2181,7 @@ intgo _wrap_DIST_INTERNAL_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2144,7 +2193,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_DATA_LOSS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2156,7 +2205,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_F16_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2168,7 +2217,7 @@ intgo _wrap_DIST_F16_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_BF16_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2180,7 +2229,7 @@ intgo _wrap_DIST_BF16_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_F32_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2192,7 +2241,7 @@ intgo _wrap_DIST_F32_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_F64_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2204,7 +2253,7 @@ intgo _wrap_DIST_F64_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_I8_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2216,7 +2265,7 @@ intgo _wrap_DIST_I8_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_U8_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2228,7 +2277,7 @@ intgo _wrap_DIST_U8_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_I16_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2240,7 +2289,7 @@ intgo _wrap_DIST_I16_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_U16_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2252,7 +2301,7 @@ intgo _wrap_DIST_U16_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_I32_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2264,7 +2313,7 @@ intgo _wrap_DIST_I32_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_U32_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2276,7 +2325,7 @@ intgo _wrap_DIST_U32_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_I64_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2288,7 +2337,7 @@ intgo _wrap_DIST_I64_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_U64_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2300,7 +2349,7 @@ intgo _wrap_DIST_U64_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COMPLEX64_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2312,7 +2361,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_BOOL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2324,7 +2373,7 @@ intgo _wrap_DIST_BOOL_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2336,7 +2385,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2348,7 +2397,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2360,7 +2409,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2372,7 +2421,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2384,7 +2433,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_REDUCE_USER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2396,7 +2445,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2408,7 +2457,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2420,7 +2469,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2432,7 +2481,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2444,7 +2493,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2456,7 +2505,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2468,7 +2517,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2480,7 +2529,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2492,7 +2541,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2504,7 +2553,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2516,7 +2565,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2528,7 +2577,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2540,7 +2589,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2552,7 +2601,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2564,7 +2613,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2576,7 +2625,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2588,7 +2637,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2600,7 +2649,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2612,7 +2661,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2624,7 +2673,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2636,7 +2685,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2648,7 +2697,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2660,7 +2709,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2672,7 +2721,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2684,7 +2733,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2696,7 +2745,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2708,7 +2757,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2720,7 +2769,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2732,7 +2781,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2744,7 +2793,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2756,7 +2805,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2768,7 +2817,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_THREADS_HOST_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2780,7 +2829,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2792,7 +2841,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2804,7 +2853,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2816,7 +2865,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2828,7 +2877,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2840,7 +2889,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2852,7 +2901,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2864,7 +2913,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2876,7 +2925,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2888,7 +2937,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2900,7 +2949,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2912,7 +2961,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_LIST_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2924,7 +2973,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_DICT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2936,7 +2985,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2948,7 +2997,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2960,7 +3009,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2972,7 +3021,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2984,7 +3033,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2996,7 +3045,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3008,7 +3057,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3020,7 +3069,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3032,7 +3081,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3044,7 +3093,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3056,7 +3105,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3068,7 +3117,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3080,7 +3129,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3092,7 +3141,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3104,7 +3153,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3116,7 +3165,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3128,7 +3177,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3140,7 +3189,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ASSIGN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3152,7 +3201,7 @@ intgo _wrap_DIST_ASSIGN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3164,7 +3213,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3176,7 +3225,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3188,7 +3237,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3200,7 +3249,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3212,7 +3261,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3224,7 +3273,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3236,7 +3285,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SHARD_OFF_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3248,7 +3297,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3260,7 +3309,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SHARD_FILE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3272,7 +3321,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SHARD_DATA_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3284,7 +3333,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SHARD_HINT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3296,7 +3345,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3308,7 +3357,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3320,7 +3369,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3332,7 +3381,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3344,7 +3393,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3356,7 +3405,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_NDIM_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3368,7 +3417,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3380,7 +3429,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3392,7 +3441,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_LOG_ERROR_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3404,7 +3453,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_LOG_WARNING_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3416,7 +3465,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_LOG_INFO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3428,7 +3477,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3440,7 +3489,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3452,7 +3501,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3464,7 +3513,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3476,7 +3525,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3488,7 +3537,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3500,7 +3549,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3512,7 +3561,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3524,7 +3573,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3536,7 +3585,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3548,7 +3597,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3560,7 +3609,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3572,7 +3621,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3584,7 +3633,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_METRIC_SUM_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3596,7 +3645,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3608,7 +3657,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3620,7 +3669,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_APPLY_SGD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3632,7 +3681,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3644,7 +3693,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3656,7 +3705,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3668,7 +3717,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3680,7 +3729,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3692,7 +3741,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3704,7 +3753,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3716,7 +3765,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3728,7 +3777,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_EDGE_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3740,7 +3789,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_TASK_UNSET_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3752,7 +3801,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3764,7 +3813,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3776,7 +3825,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3788,7 +3837,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3800,7 +3849,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3812,7 +3861,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3824,7 +3873,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3836,7 +3885,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_3c5ff5bee49ba720() {
 }
 
 
-long long _wrap_memory_counter_cdist_3c5ff5bee49ba720() {
+long long _wrap_memory_counter_cdist_97a44fe0c51cfb2a() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3847,7 +3896,7 @@ long long _wrap_memory_counter_cdist_3c5ff5bee49ba720() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3860,7 +3909,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_3c5ff5bee49ba720(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3870,7 +3919,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3880,7 +3929,7 @@ void _wrap_delete_Callbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3897,7 +3946,7 @@ intgo _wrap_Callbacks_replica_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3918,7 +3967,7 @@ long long _wrap_Callbacks_values_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3937,7 +3986,7 @@ long long _wrap_Callbacks_merge_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3956,7 +4005,7 @@ intgo _wrap_Callbacks_update_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3986,7 +4035,7 @@ long long _wrap_Callbacks_update_values_cdist_3c5ff5bee49ba720(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4003,7 +4052,7 @@ long long _wrap_Callbacks_source_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4029,7 +4078,7 @@ long long _wrap_Callbacks_file_source_cdist_3c5ff5bee49ba720(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4050,7 +4099,7 @@ long long _wrap_Callbacks_dataset_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4069,7 +4118,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_3c5ff5bee49ba720(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4088,7 +4137,7 @@ long long _wrap_Callbacks_value_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4103,7 +4152,7 @@ long long _wrap_Callbacks_initial_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4131,7 +4180,7 @@ long long _wrap_Callbacks_method_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4150,7 +4199,7 @@ long long _wrap_Callbacks_closure_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4167,7 +4216,7 @@ long long _wrap_Callbacks_create_state_cdist_3c5ff5bee49ba720(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4181,7 +4230,7 @@ void _wrap_Callbacks_destroy_state_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4198,7 +4247,26 @@ intgo _wrap_Callbacks_warm_up_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_step_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int32_t)(arg1)->step(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_update_variables_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4219,7 +4287,7 @@ intgo _wrap_Callbacks_update_variables_cdist_3c5ff5bee49ba720(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4238,7 +4306,7 @@ intgo _wrap_Callbacks_partition_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4254,7 +4322,7 @@ void _wrap_Callbacks_loop_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4274,7 +4342,7 @@ void _wrap_Callbacks_reduce_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4302,7 +4370,7 @@ void _wrap_Callbacks_apply_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4325,7 +4393,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_3c5ff5bee49ba720(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4346,7 +4414,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_3c5ff5bee49ba720(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4369,7 +4437,7 @@ intgo _wrap_Callbacks_gather_components_cdist_3c5ff5bee49ba720(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4390,7 +4458,7 @@ void _wrap_Callbacks_log_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4402,7 +4470,7 @@ void _wrap_Callbacks_release_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4412,7 +4480,7 @@ void _wrap_set_callbacks_cdist_3c5ff5bee49ba720(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4442,7 +4510,7 @@ void _wrap_ClusterJobs_add_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4455,7 +4523,7 @@ long long _wrap_ClusterJobs_size_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4468,7 +4536,7 @@ long long _wrap_ClusterJobs_get_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_3c5ff5bee49ba720() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_97a44fe0c51cfb2a() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4479,7 +4547,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4489,7 +4557,7 @@ void _wrap_delete_ClusterJobs_cdist_3c5ff5bee49ba720(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4502,7 +4570,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_3c5ff5bee49ba720(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4515,7 +4583,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_3c5ff5bee49ba720(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4532,7 +4600,7 @@ void _wrap_ResolverAnswer_set_text_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4544,7 +4612,7 @@ void _wrap_ResolverAnswer_set_number_cdist_3c5ff5bee49ba720(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4556,7 +4624,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_3c5ff5bee49ba720(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_3c5ff5bee49ba720() {
+intgo _wrap_RESOLVER_SPEC_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4568,7 +4636,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4580,7 +4648,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_3c5ff5bee49ba720() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4592,7 +4660,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4604,7 +4672,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4616,7 +4684,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4628,7 +4696,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4640,7 +4708,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_3c5ff5bee49ba720() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4653,7 +4721,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4663,7 +4731,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_3c5ff5bee49ba720(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4673,7 +4741,7 @@ void _wrap_delete_ResolverCallbacks_cdist_3c5ff5bee49ba720(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4708,7 +4776,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_3c5ff5bee49ba720(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4718,7 +4786,7 @@ void _wrap_set_resolver_callbacks_cdist_3c5ff5bee49ba720(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4745,7 +4813,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_3c5ff5bee49ba720(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4774,7 +4842,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_3c5ff5bee49ba720(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4807,7 +4875,7 @@ _gostring_ _wrap_partitions_min_size_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4840,7 +4908,7 @@ _gostring_ _wrap_partitions_max_size_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4870,7 +4938,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_3c5ff5bee49ba720(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4897,7 +4965,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4924,7 +4992,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_3c5ff5bee49ba720(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4934,7 +5002,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4947,7 +5015,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4962,7 +5030,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4992,7 +5060,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_3c5ff5bee49ba720(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5026,7 +5094,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5065,7 +5133,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_3c5ff5bee49ba720(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5080,7 +5148,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5093,7 +5161,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5123,7 +5191,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5155,7 +5223,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5190,7 +5258,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5216,7 +5284,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_3c5ff5bee49ba720(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5246,7 +5314,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5278,7 +5346,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_3c5ff5bee49ba720(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5310,7 +5378,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_3c5ff5bee49ba720(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5342,7 +5410,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_3c5ff5bee49ba720(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5374,7 +5442,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_3c5ff5bee49ba720(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5386,7 +5454,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_3c5ff5bee49ba720(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5399,7 +5467,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_3c5ff5bee49ba720
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5411,7 +5479,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5424,7 +5492,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5436,7 +5504,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_3c5ff5bee49b
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5449,7 +5517,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_3c5ff5bee49
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5468,7 +5536,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_3c5ff5bee49ba720(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5481,7 +5549,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_3c5ff5bee49
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5500,7 +5568,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_3c5ff5bee49ba
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5513,7 +5581,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_3c5ff5b
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5532,7 +5600,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_3c5ff5bee49ba720(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5545,7 +5613,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_3c5ff5bee49ba
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_3c5ff5bee49ba720() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_97a44fe0c51cfb2a() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5556,7 +5624,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_3c5
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5566,7 +5634,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_3c5ff5bee49ba720(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5583,7 +5651,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5600,7 +5668,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_3c5ff5bee49ba720(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5625,7 +5693,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_3c5ff5bee49ba720(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_3c5ff5bee49ba720(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5648,7 +5716,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_3c5ff5bee49ba720(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5660,7 +5728,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_3c5ff5bee49ba720(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5673,7 +5741,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_3c5ff5bee49ba720(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5685,7 +5753,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_3c5ff5bee49ba720(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5698,7 +5766,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_3c5ff5bee49ba720(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5710,7 +5778,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_3c5ff5bee49ba720(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5723,7 +5791,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_3c5ff5bee49ba720(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5742,7 +5810,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_3c5ff5bee49ba720(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5755,7 +5823,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_3c5ff5bee49ba720(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5774,7 +5842,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_3c5ff5bee49ba720(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5787,7 +5855,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5799,7 +5867,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5812,7 +5880,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5824,7 +5892,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_3c5ff5bee49ba720(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5837,7 +5905,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_3c5ff5bee49ba720(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5849,7 +5917,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_3c5ff5bee49ba720(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5862,7 +5930,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_3c5ff5bee49ba720(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5874,7 +5942,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_3c5ff5bee49ba720(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5887,7 +5955,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_3c5ff5bee49ba720(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_3c5ff5bee49ba720() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_97a44fe0c51cfb2a() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5898,7 +5966,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5908,7 +5976,7 @@ void _wrap_delete_dist_slurm_options_cdist_3c5ff5bee49ba720(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5920,7 +5988,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_3c5ff5bee49ba720(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_3c5ff5bee49ba720(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5945,7 +6013,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5977,7 +6045,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_3c5ff5bee49ba720(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5989,7 +6057,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_3c5ff5bee49ba720(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6002,7 +6070,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_3c5ff5bee49ba720(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6014,7 +6082,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_3c5ff5bee49ba720(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6027,7 +6095,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_3c5ff5bee49ba720(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6039,7 +6107,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_3c5ff5bee49ba720(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6052,7 +6120,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6064,7 +6132,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_3c5ff5bee49ba720(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6077,7 +6145,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6089,7 +6157,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_3c5ff5bee49ba720(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6102,7 +6170,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_3c5ff5bee49ba720(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6121,7 +6189,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_3c5ff5bee49ba720(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6134,7 +6202,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6153,7 +6221,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_3c5ff5bee49ba720(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6166,7 +6234,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6185,7 +6253,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_3c5ff5bee49ba720(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6198,7 +6266,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_3c5ff5bee49ba720(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6217,7 +6285,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_3c5ff5bee49ba720(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6230,7 +6298,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_3c5ff5bee49ba720() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_97a44fe0c51cfb2a() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6241,7 +6309,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6251,7 +6319,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_3c5ff5bee49ba720(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_3c5ff5bee49ba720(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6276,7 +6344,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_3c5ff5bee49ba720(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6303,7 +6371,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_3c5ff5bee49ba720(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6313,7 +6381,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6336,7 +6404,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_3c5ff5bee49ba720(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6364,7 +6432,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_3c5ff5bee49ba720(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6387,7 +6455,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_3c5ff5bee49ba720(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6415,7 +6483,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_3c5ff5bee49ba720(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6443,7 +6511,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_3c5ff5bee49ba720(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6485,7 +6553,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_3c5ff5bee49ba720(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6517,7 +6585,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_3c5ff5bee49ba720(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6543,7 +6611,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_3c5ff5bee49ba720(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6555,7 +6623,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6567,7 +6635,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6579,7 +6647,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_3c5ff5bee49ba720() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6608,7 +6676,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6637,7 +6705,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6673,7 +6741,44 @@ _gostring_ _wrap_submit_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _
 }
 
 
-intgo _wrap_dist_version_cdist_3c5ff5bee49ba720() {
+_gostring_ _wrap_batcher_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+  dist_batcher *arg1 = (dist_batcher *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  dist_cancel *arg5 = (dist_cancel *) 0 ;
+  dist_completions *arg6 = (dist_completions *) 0 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  dist_work **arg9 = (dist_work **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
+  arg6 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (dist_work **)_swig_go_8; 
+  
+  result = (dist_status)batcher_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_version_cdist_97a44fe0c51cfb2a() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6684,7 +6789,7 @@ intgo _wrap_dist_version_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6702,7 +6807,7 @@ intgo _wrap_dist_has_feature_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6715,7 +6820,7 @@ _gostring_ _wrap_dist_status_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6743,7 +6848,7 @@ _gostring_ _wrap_dist_fail_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6755,7 +6860,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6767,7 +6872,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6779,7 +6884,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6791,7 +6896,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6803,7 +6908,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6815,7 +6920,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6827,7 +6932,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6839,7 +6944,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6851,7 +6956,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6863,7 +6968,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6875,7 +6980,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_3c5ff5bee49ba720() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6890,7 +6995,7 @@ _gostring_ _wrap_dist_enum_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6920,7 +7025,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6932,7 +7037,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_3c5ff5bee49ba720(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6945,7 +7050,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_3c5ff5bee49ba720(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6957,7 +7062,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_3c5ff5bee49ba720(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6970,7 +7075,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_3c5ff5bee49ba720(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6982,7 +7087,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_3c5ff5bee49ba720(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6995,7 +7100,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_3c5ff5bee49ba720(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7007,7 +7112,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_3c5ff5bee49ba720(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7020,7 +7125,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_3c5ff5bee49ba720(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7032,7 +7137,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7045,7 +7150,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7064,7 +7169,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7077,7 +7182,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_3c5ff5bee49ba7
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7089,7 +7194,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_3c5ff5bee49ba720(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7102,7 +7207,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7114,7 +7219,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_3c5ff5bee49ba720(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7127,7 +7232,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -7139,7 +7244,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_3c5ff5bee49ba720(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -7152,7 +7257,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_3c5ff5bee49ba7
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7164,7 +7269,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_3c5ff5bee49ba72
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7177,7 +7282,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_3c5ff5bee49ba7
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7189,7 +7294,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_3c5ff5bee49ba720(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7202,7 +7307,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_3c5ff5bee49ba720(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7214,7 +7319,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7227,7 +7332,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7239,7 +7344,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_3c5ff5bee49ba720(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7252,7 +7357,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -7264,7 +7369,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -7277,7 +7382,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -7289,7 +7394,7 @@ void _wrap_dist_strategy_options_network_set_cdist_3c5ff5bee49ba720(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -7302,7 +7407,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_3c5ff5bee49ba720(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7314,7 +7419,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_3c5ff5bee49ba720(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7327,7 +7432,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_3c5ff5bee49ba720(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7339,7 +7444,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_3c5ff5bee49ba720(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7352,7 +7457,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_3c5ff5bee49ba720(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7364,7 +7469,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_3c5ff5bee49ba720(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7377,7 +7482,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_3c5ff5bee49ba720(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7387,7 +7492,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_3c5ff5bee49ba720(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_3c5ff5bee49ba720() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_97a44fe0c51cfb2a() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7398,7 +7503,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_3c5ff5bee49ba720() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7408,7 +7513,7 @@ void _wrap_delete_dist_strategy_options_cdist_3c5ff5bee49ba720(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7420,7 +7525,7 @@ void _wrap_dist_strategy_options_set_log_cdist_3c5ff5bee49ba720(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7441,7 +7546,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_3c5ff5bee49ba720(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7464,7 +7569,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_3c5ff5bee49ba720(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7478,7 +7583,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_3c5ff5bee49ba720(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7498,7 +7603,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_3c5ff5bee49ba720(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_3c5ff5bee49ba720(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7521,7 +7626,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_3c5ff5bee49ba720(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7542,7 +7647,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7563,7 +7668,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7576,7 +7681,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7599,7 +7704,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7612,7 +7717,7 @@ intgo _wrap_dist_strategy_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7644,7 +7749,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7676,7 +7781,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7707,7 +7812,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_3c5ff5bee49ba720(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7719,7 +7824,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_3c5ff5bee49ba720(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7732,7 +7837,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_3c5ff5bee49ba720(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7744,7 +7849,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7757,7 +7862,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7769,7 +7874,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_3c5ff5bee49b
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7782,7 +7887,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_3c5ff5bee49
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7794,7 +7899,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7807,7 +7912,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7819,7 +7924,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_3c5ff5bee49ba
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7832,7 +7937,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_3c5ff5bee49b
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7844,7 +7949,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_3c5ff5bee49b
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7857,7 +7962,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_3c5ff5bee49
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7869,7 +7974,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_3c5ff5bee49ba720(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7882,7 +7987,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_3c5ff5bee49ba720(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7894,7 +7999,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7907,7 +8012,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7919,7 +8024,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7932,7 +8037,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7944,7 +8049,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_3c5ff5bee49ba720
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7957,7 +8062,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7969,7 +8074,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_3c5ff5bee49ba7
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7982,7 +8087,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_3c5ff5bee49ba
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7994,7 +8099,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_3c5ff5bee49ba720
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8007,7 +8112,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8019,7 +8124,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_3c5ff5bee49ba720(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8032,7 +8137,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_3c5ff5bee49ba720(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8044,7 +8149,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_3c5ff5bee49ba72
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8057,7 +8162,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_3c5ff5bee49ba7
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8069,7 +8174,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8082,7 +8187,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8094,7 +8199,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_3c5ff5bee49ba720(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8107,7 +8212,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8119,7 +8224,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_3c5ff5bee49ba720(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8132,7 +8237,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8144,7 +8249,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_3c5ff5bee49ba720(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8157,7 +8262,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_3c5ff5bee49ba720(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_3c5ff5bee49ba720() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_97a44fe0c51cfb2a() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8168,7 +8273,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_3c5ff5bee49ba
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_3c5ff5bee49ba720(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8178,7 +8283,7 @@ void _wrap_delete_dist_strategy_properties_cdist_3c5ff5bee49ba720(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8201,7 +8306,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8224,7 +8329,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_3c5ff5bee49ba720(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_3c5ff5bee49ba720(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8236,7 +8341,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_3c5ff5bee49ba720(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_3c5ff5bee49ba720(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8249,7 +8354,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_3c5ff5bee49ba720(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8259,7 +8364,7 @@ void _wrap_dist_network_options_count_memory_cdist_3c5ff5bee49ba720(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_3c5ff5bee49ba720() {
+dist_network_options *_wrap_new_dist_network_options_cdist_97a44fe0c51cfb2a() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8270,7 +8375,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_3c5ff5bee49ba720(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8280,7 +8385,7 @@ void _wrap_delete_dist_network_options_cdist_3c5ff5bee49ba720(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_3c5ff5bee49ba720(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8305,7 +8410,7 @@ _gostring_ _wrap_dist_network_create_cdist_3c5ff5bee49ba720(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -8315,7 +8420,7 @@ void _wrap_dist_network_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -8327,7 +8432,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_3c5ff5bee49ba720(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8340,7 +8445,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_3c5ff5bee49ba720(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8352,7 +8457,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_3c5ff5bee49ba720(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8365,7 +8470,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_3c5ff5bee49ba720(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8377,7 +8482,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8390,7 +8495,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_3c5ff5bee49ba720() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_97a44fe0c51cfb2a() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8401,7 +8506,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_3c5ff5bee49ba720(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8411,7 +8516,7 @@ void _wrap_delete_dist_reform_options_cdist_3c5ff5bee49ba720(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8434,7 +8539,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8457,7 +8562,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8469,7 +8574,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8482,7 +8587,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8494,7 +8599,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_3c5ff5bee49ba720
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8507,7 +8612,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8519,7 +8624,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_3c5ff5bee49ba720
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8532,7 +8637,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8544,7 +8649,7 @@ void _wrap_dist_run_options_cancel_set_cdist_3c5ff5bee49ba720(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8557,7 +8662,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_3c5ff5bee49ba720(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_3c5ff5bee49ba720() {
+dist_run_options *_wrap_new_dist_run_options_cdist_97a44fe0c51cfb2a() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8568,7 +8673,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_3c5ff5bee49ba720(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8578,7 +8683,7 @@ void _wrap_delete_dist_run_options_cdist_3c5ff5bee49ba720(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8606,7 +8711,7 @@ _gostring_ _wrap_dist_run_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8640,7 +8745,7 @@ _gostring_ _wrap_dist_run_values_cdist_3c5ff5bee49ba720(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8653,7 +8758,7 @@ intgo _wrap_dist_replica_id_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8666,7 +8771,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -8679,7 +8784,7 @@ long long _wrap_dist_replica_strategy_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8711,7 +8816,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8743,7 +8848,7 @@ _gostring_ _wrap_dist_merge_call_cdist_3c5ff5bee49ba720(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8768,7 +8873,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8791,7 +8896,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8812,7 +8917,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8833,7 +8938,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_3c5ff5bee49ba720(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_97a44fe0c51cfb2a(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8856,7 +8961,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_3c5ff5bee49ba720(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8884,7 +8989,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8897,7 +9002,7 @@ intgo _wrap_dist_cancel_signalled_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8907,7 +9012,7 @@ void _wrap_dist_cancel_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8919,7 +9024,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_3c5ff5bee49ba720(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8932,7 +9037,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_3c5ff5bee49ba720(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8951,7 +9056,7 @@ void _wrap_dist_collective_options_tag_set_cdist_3c5ff5bee49ba720(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8964,7 +9069,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_3c5ff5bee49ba720(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8976,7 +9081,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8989,7 +9094,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9001,7 +9106,7 @@ void _wrap_dist_collective_options_group_set_cdist_3c5ff5bee49ba720(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9014,7 +9119,7 @@ long long _wrap_dist_collective_options_group_get_cdist_3c5ff5bee49ba720(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9026,7 +9131,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9039,7 +9144,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_3c5ff5bee49ba720
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9051,7 +9156,7 @@ void _wrap_dist_collective_options_axis_set_cdist_3c5ff5bee49ba720(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9064,7 +9169,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_3c5ff5bee49ba720(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9076,7 +9181,7 @@ void _wrap_dist_collective_options_planned_set_cdist_3c5ff5bee49ba720(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9089,7 +9194,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_3c5ff5bee49ba720(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9101,7 +9206,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9114,7 +9219,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9126,7 +9231,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9139,7 +9244,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9151,7 +9256,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_3c5ff5bee49ba720(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9164,7 +9269,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_3c5ff5bee49ba720(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9176,7 +9281,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_3c5ff5bee49ba7
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9189,7 +9294,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_3c5ff5bee
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_3c5ff5bee49ba720() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_97a44fe0c51cfb2a() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9200,7 +9305,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9210,7 +9315,7 @@ void _wrap_delete_dist_collective_options_cdist_3c5ff5bee49ba720(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9224,7 +9329,7 @@ void _wrap_dist_collective_options_set_weights_cdist_3c5ff5bee49ba720(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9236,7 +9341,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_3c5ff5bee49ba720(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9250,7 +9355,7 @@ void _wrap_dist_collective_options_set_splits_cdist_3c5ff5bee49ba720(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9260,7 +9365,7 @@ void _wrap_dist_collective_options_begin_work_cdist_3c5ff5bee49ba720(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_3c5ff5bee49ba720(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9273,7 +9378,7 @@ long long _wrap_dist_collective_options_work_cdist_3c5ff5bee49ba720(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9310,7 +9415,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9349,7 +9454,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9386,7 +9491,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9421,7 +9526,7 @@ _gostring_ _wrap_dist_all_gather_cdist_3c5ff5bee49ba720(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9458,7 +9563,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9495,7 +9600,7 @@ _gostring_ _wrap_dist_broadcast_cdist_3c5ff5bee49ba720(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9532,7 +9637,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9567,7 +9672,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_3c5ff5bee49ba720(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9606,7 +9711,7 @@ _gostring_ _wrap_dist_scan_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9645,7 +9750,7 @@ _gostring_ _wrap_dist_permute_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -9668,7 +9773,7 @@ _gostring_ _wrap_dist_barrier_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9697,7 +9802,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9724,7 +9829,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9751,7 +9856,7 @@ _gostring_ _wrap_dist_group_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9772,7 +9877,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9785,7 +9890,7 @@ intgo _wrap_dist_group_size_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9800,7 +9905,7 @@ intgo _wrap_dist_group_rank_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9812,7 +9917,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_3c5ff5bee49ba720(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9825,7 +9930,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_3c5ff5bee49ba720
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9837,7 +9942,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_3c5ff5bee49ba720(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9850,7 +9955,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_3c5ff5bee49b
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9862,7 +9967,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9875,7 +9980,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_3c5ff5bee49ba720
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9887,7 +9992,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9900,7 +10005,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_3c5ff5bee49ba720() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_97a44fe0c51cfb2a() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9911,7 +10016,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_3c5ff5bee
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9921,7 +10026,7 @@ void _wrap_delete_dist_communication_options_cdist_3c5ff5bee49ba720(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9946,7 +10051,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_3c5ff5bee49ba720(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9958,7 +10063,7 @@ void _wrap_dist_apply_options_kind_set_cdist_3c5ff5bee49ba720(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9971,7 +10076,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_3c5ff5bee49ba720(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9983,7 +10088,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_3c5ff5bee49ba720(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9996,7 +10101,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_3c5ff5bee49ba720(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10008,7 +10113,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_3c5ff5bee49ba720(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10021,7 +10126,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_3c5ff5bee49ba720(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10033,7 +10138,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_3c5ff5bee49ba720(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10046,7 +10151,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_3c5ff5bee49ba720(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_3c5ff5bee49ba720() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_97a44fe0c51cfb2a() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10057,7 +10162,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10067,7 +10172,7 @@ void _wrap_delete_dist_apply_options_cdist_3c5ff5bee49ba720(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10083,7 +10188,7 @@ void _wrap_dist_apply_options_set_states_cdist_3c5ff5bee49ba720(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -10095,7 +10200,7 @@ void _wrap_dist_apply_options_set_function_cdist_3c5ff5bee49ba720(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10105,7 +10210,7 @@ void _wrap_dist_apply_options_want_norm_cdist_3c5ff5bee49ba720(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_3c5ff5bee49ba720(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10118,7 +10223,7 @@ double _wrap_dist_apply_options_norm_cdist_3c5ff5bee49ba720(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10157,7 +10262,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_3c5ff5bee49ba720(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10183,7 +10288,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_3c5ff5bee49ba720(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10206,7 +10311,7 @@ _gostring_ _wrap_dist_work_test_cdist_3c5ff5bee49ba720(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10229,7 +10334,7 @@ _gostring_ _wrap_dist_work_wait_cdist_3c5ff5bee49ba720(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10256,7 +10361,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10277,7 +10382,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10287,7 +10392,7 @@ void _wrap_dist_work_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10308,7 +10413,7 @@ _gostring_ _wrap_dist_work_start_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -10331,7 +10436,7 @@ _gostring_ _wrap_dist_work_ready_cdist_3c5ff5bee49ba720(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -10343,7 +10448,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -10355,7 +10460,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -10367,7 +10472,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10380,7 +10485,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10392,7 +10497,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10405,7 +10510,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10417,7 +10522,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_3c5ff5bee49ba720(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10430,7 +10535,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_3c5ff5bee49ba720(dist_i
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_3c5ff5bee49ba720() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_97a44fe0c51cfb2a() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -10441,7 +10546,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_3c5ff5bee49ba720(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -10451,7 +10556,7 @@ void _wrap_delete_dist_instances_options_cdist_3c5ff5bee49ba720(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_3c5ff5bee49ba720(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10467,7 +10572,7 @@ void _wrap_dist_instances_options_set_functions_cdist_3c5ff5bee49ba720(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -10490,7 +10595,7 @@ _gostring_ _wrap_dist_instances_open_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10513,7 +10618,7 @@ _gostring_ _wrap_dist_instances_close_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -10536,7 +10641,7 @@ _gostring_ _wrap_dist_serve_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10549,7 +10654,7 @@ long long _wrap_dist_instance_state_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10570,7 +10675,7 @@ _gostring_ _wrap_dist_replica_check_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_work_user_data_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_work_user_data_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10583,7 +10688,7 @@ long long _wrap_dist_work_user_data_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_3c5ff5bee49ba720(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_97a44fe0c51cfb2a(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -10606,7 +10711,7 @@ _gostring_ _wrap_dist_completions_create_cdist_3c5ff5bee49ba720(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -10631,7 +10736,7 @@ _gostring_ _wrap_dist_completions_next_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10654,7 +10759,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_3c5ff5bee49ba720(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -10664,7 +10769,424 @@ void _wrap_dist_completions_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_options_max_items_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_items = arg2;
+  
+}
+
+
+intgo _wrap_dist_batcher_options_max_items_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_items);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_delay_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_delay_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_max_waiting_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_waiting = arg2;
+  
+}
+
+
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_waiting);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_max_bytes_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_continuous_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->continuous = arg2;
+  
+}
+
+
+intgo _wrap_dist_batcher_options_continuous_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->continuous);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_max_results_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_results = arg2;
+  
+}
+
+
+intgo _wrap_dist_batcher_options_max_results_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_results);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_97a44fe0c51cfb2a() {
+  dist_batcher_options *result = 0 ;
+  dist_batcher_options *_swig_go_result;
+  
+  
+  result = (dist_batcher_options *)new_dist_batcher_options();
+  *(dist_batcher_options **)&_swig_go_result = (dist_batcher_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_batcher_options_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  delete_dist_batcher_options(arg1);
+  
+}
+
+
+void _wrap_dist_batcher_options_set_buckets_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_batcher_options_set_buckets(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_batcher_options_set_tokens_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  dist_batcher_options_set_tokens(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_batcher_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_batch_fn arg2 = (dist_batch_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_batcher_options *arg4 = (dist_batcher_options *) 0 ;
+  dist_batcher **arg5 = (dist_batcher **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_step : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = *(dist_batcher_options **)&_swig_go_2; 
+  arg5 = (dist_batcher **)_swig_go_3; 
+  
+  result = (dist_status)dist_batcher_create(arg1,arg2,arg3,(dist_batcher_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_count_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+  dist_batcher *arg1 = (dist_batcher *) 0 ;
+  int64_t *arg2 = (int64_t *) 0 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  
+  arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t *)_swig_go_1; 
+  arg3 = (int64_t *)_swig_go_2; 
+  
+  dist_batcher_count(arg1,arg2,arg3);
+  
+}
+
+
+_gostring_ _wrap_dist_batcher_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_batcher *arg1 = (dist_batcher *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_batcher_destroy(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_batch_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  
+  result = dist_batch_size((dist_batch const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_batch_bucket_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int64_t)dist_batch_bucket((dist_batch const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_batch_user_data_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (void *)dist_batch_user_data((dist_batch const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_batch_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (void *)dist_batch_state((dist_batch const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batch_set_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  void *arg3 = (void *) 0 ;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (void *)dist_swig::pointer(_swig_go_2); 
+  
+  dist_batch_set_state(arg1,SWIG_STD_MOVE(arg2),arg3);
+  
+}
+
+
+_gostring_ _wrap_dist_batch_check_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (dist_status)dist_batch_check(arg1,SWIG_STD_MOVE(arg2));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_batch_emit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  void *arg3 = (void *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (void *)dist_swig::pointer(_swig_go_2); 
+  
+  result = (dist_status)dist_batch_emit(arg1,SWIG_STD_MOVE(arg2),arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batch_end_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  dist_status arg3 ;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (dist_status)_swig_go_2; 
+  
+  dist_batch_end(arg1,SWIG_STD_MOVE(arg2),arg3);
+  
+}
+
+
+_gostring_ _wrap_dist_work_take_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  int64_t arg2 ;
+  void **arg3 = (void **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (void **)_swig_go_2; 
+  
+  result = (dist_status)dist_work_take(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10692,7 +11214,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10725,7 +11247,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10752,7 +11274,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_3c5ff5bee49ba720(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10779,7 +11301,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_3c5ff5bee49ba720(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10806,7 +11328,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10833,7 +11355,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10869,7 +11391,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10892,7 +11414,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10915,7 +11437,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_3c5ff5bee49ba720(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -10943,7 +11465,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -10956,7 +11478,7 @@ long long _wrap_dist_value_retain_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -10966,7 +11488,7 @@ void _wrap_dist_value_release_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10979,7 +11501,7 @@ intgo _wrap_dist_value_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10992,7 +11514,7 @@ long long _wrap_dist_value_size_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -11007,7 +11529,7 @@ long long _wrap_dist_value_item_cdist_3c5ff5bee49ba720(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -11022,7 +11544,7 @@ _gostring_ _wrap_dist_value_key_cdist_3c5ff5bee49ba720(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11042,7 +11564,7 @@ long long _wrap_dist_value_get_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -11078,7 +11600,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11091,7 +11613,7 @@ long long _wrap_dist_value_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11121,7 +11643,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -11149,7 +11671,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11178,7 +11700,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_3c5ff5bee49ba720(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11191,7 +11713,7 @@ _gostring_ _wrap_dist_value_text_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11204,7 +11726,7 @@ long long _wrap_dist_value_object_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_3c5ff5bee49ba720(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_97a44fe0c51cfb2a(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11229,7 +11751,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_3c5ff5bee49ba720(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_97a44fe0c51cfb2a(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -11252,7 +11774,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11264,7 +11786,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_3c5ff5bee49ba720(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11277,7 +11799,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_3c5ff5bee49ba720(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11296,7 +11818,7 @@ void _wrap_dist_variable_options_name_set_cdist_3c5ff5bee49ba720(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11309,7 +11831,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_3c5ff5bee49ba720(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11321,7 +11843,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11334,7 +11856,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11346,7 +11868,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_3c5ff5bee49ba720(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11359,7 +11881,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_3c5ff5bee49ba720(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11371,7 +11893,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_3c5ff5bee49ba720(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11384,7 +11906,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_3c5ff5bee49ba720(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_3c5ff5bee49ba720() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_97a44fe0c51cfb2a() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -11395,7 +11917,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_3c5ff5bee49ba720() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -11405,7 +11927,7 @@ void _wrap_delete_dist_variable_options_cdist_3c5ff5bee49ba720(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_3c5ff5bee49ba720(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -11417,7 +11939,7 @@ void _wrap_dist_variable_options_set_initial_cdist_3c5ff5bee49ba720(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -11447,7 +11969,7 @@ _gostring_ _wrap_dist_variable_create_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -11457,7 +11979,7 @@ void _wrap_dist_variable_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11470,7 +11992,7 @@ _gostring_ _wrap_dist_variable_name_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11483,7 +12005,7 @@ intgo _wrap_dist_variable_num_copies_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11521,7 +12043,7 @@ _gostring_ _wrap_dist_variable_component_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11546,7 +12068,7 @@ _gostring_ _wrap_dist_variable_read_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11573,7 +12095,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11598,7 +12120,7 @@ _gostring_ _wrap_dist_replica_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11630,7 +12152,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11667,7 +12189,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11680,7 +12202,7 @@ _gostring_ _wrap_dist_variable_class_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11693,7 +12215,7 @@ intgo _wrap_dist_variable_synchronization_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11706,7 +12228,7 @@ intgo _wrap_dist_variable_aggregation_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11719,7 +12241,7 @@ intgo _wrap_dist_variable_trainable_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -11734,7 +12256,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11768,7 +12290,7 @@ _gostring_ _wrap_dist_variable_device_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11793,7 +12315,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11820,7 +12342,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11849,7 +12371,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11878,7 +12400,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11909,7 +12431,7 @@ _gostring_ _wrap_dist_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11940,7 +12462,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_3c5ff5bee49ba720(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11973,7 +12495,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12000,7 +12522,7 @@ _gostring_ _wrap_dist_gather_cdist_3c5ff5bee49ba720(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -12030,7 +12552,7 @@ _gostring_ _wrap_dist_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_3c5ff5bee49ba720(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -12042,7 +12564,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_3c5ff5bee49ba720(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_3c5ff5bee49ba720(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12055,7 +12577,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_3c5ff5bee49ba720(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_3c5ff5bee49ba720() {
+dist_update_options *_wrap_new_dist_update_options_cdist_97a44fe0c51cfb2a() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -12066,7 +12588,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_3c5ff5bee49ba720(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -12076,7 +12598,7 @@ void _wrap_delete_dist_update_options_cdist_3c5ff5bee49ba720(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -12112,7 +12634,7 @@ _gostring_ _wrap_dist_replica_update_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12137,7 +12659,7 @@ _gostring_ _wrap_dist_local_results_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -12164,7 +12686,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12192,7 +12714,7 @@ _gostring_ _wrap_dist_destination_device_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -12228,7 +12750,7 @@ _gostring_ _wrap_dist_update_values_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12262,7 +12784,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12275,7 +12797,7 @@ long long _wrap_dist_value_container_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12304,7 +12826,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12335,7 +12857,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -12362,7 +12884,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_3c5ff5bee49ba720(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12389,7 +12911,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_3c5ff5bee49ba720(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -12412,7 +12934,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_3c5ff5bee49ba720(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -12424,7 +12946,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_3c5ff5bee49ba720(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12437,7 +12959,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_3c5ff5bee49ba720(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -12449,7 +12971,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_3c5ff5bee49ba720(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12462,7 +12984,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12481,7 +13003,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_3c5ff5bee49ba720
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12494,7 +13016,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_3c5ff5bee4
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -12506,7 +13028,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_3c5ff5be
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12519,7 +13041,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_3c5
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -12529,7 +13051,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_3c5ff5bee49ba720(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_3c5ff5bee49ba720() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_97a44fe0c51cfb2a() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -12540,7 +13062,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_3c5ff5bee49
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -12550,7 +13072,7 @@ void _wrap_delete_dist_cross_device_options_cdist_3c5ff5bee49ba720(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -12562,7 +13084,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -12578,7 +13100,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_3c5ff5bee49ba720(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_3c5ff5bee49ba720(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -12601,7 +13123,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_3c5ff5bee49ba720(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -12611,7 +13133,7 @@ void _wrap_dist_cross_device_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12624,7 +13146,7 @@ intgo _wrap_dist_cross_device_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12637,7 +13159,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12650,7 +13172,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12662,7 +13184,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_3c5ff5bee49ba720(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12675,7 +13197,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -12687,7 +13209,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12700,7 +13222,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12712,7 +13234,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_3c5ff5bee49ba720(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12725,7 +13247,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_3c5ff5bee49ba720(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12737,7 +13259,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_3c5ff5bee49ba720(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12750,7 +13272,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_3c5ff5bee49ba720(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -12762,7 +13284,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_3c5ff5bee49ba720(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -12775,7 +13297,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_3c5ff5bee49ba720(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12787,7 +13309,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_3c5ff5bee49ba720(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12800,7 +13322,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_3c5ff5bee49ba720(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12812,7 +13334,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_3c5ff5bee49ba720(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12825,7 +13347,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_3c5ff5bee49ba720(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12837,7 +13359,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_3c5ff5bee49ba720(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12850,7 +13372,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_3c5ff5bee49ba720(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12862,7 +13384,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_3c5ff5bee49ba720(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12875,7 +13397,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12887,7 +13409,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_3c5ff5bee49ba720(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12900,7 +13422,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_3c5ff5bee49ba720(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12912,7 +13434,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_3c5ff5bee49ba720(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12925,7 +13447,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_3c5ff5bee49ba720(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12937,7 +13459,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_3c5ff5bee49ba720(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12950,7 +13472,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_3c5ff5bee49ba720(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12962,7 +13484,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12975,7 +13497,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12987,7 +13509,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13000,7 +13522,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13012,7 +13534,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_3c5ff5bee49ba7
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13025,7 +13547,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_3c5ff5bee49ba
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13037,7 +13559,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_3c5ff5bee49ba720(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13050,7 +13572,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_3c5ff5bee49ba720() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_97a44fe0c51cfb2a() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -13061,7 +13583,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -13071,7 +13593,7 @@ void _wrap_delete_dist_dataset_options_cdist_3c5ff5bee49ba720(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_3c5ff5bee49ba720(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -13085,7 +13607,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_3c5ff5bee49ba720(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -13117,7 +13639,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_3c5ff5bee49ba720(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13148,7 +13670,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_3c5ff5bee49ba720(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13160,7 +13682,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13173,7 +13695,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13185,7 +13707,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13198,7 +13720,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13210,7 +13732,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_3c5ff5bee49ba720(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13223,7 +13745,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_3c5ff5bee49ba720(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_3c5ff5bee49ba720() {
+dist_input_context *_wrap_new_dist_input_context_cdist_97a44fe0c51cfb2a() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -13234,7 +13756,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -13244,7 +13766,7 @@ void _wrap_delete_dist_input_context_cdist_3c5ff5bee49ba720(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_3c5ff5bee49ba720(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -13269,7 +13791,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_3c5ff5bee49ba72
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13299,7 +13821,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_3c5ff5bee49ba720(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -13309,7 +13831,7 @@ void _wrap_dist_dataset_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -13332,7 +13854,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -13344,7 +13866,7 @@ void _wrap_dist_position_pass_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13357,7 +13879,7 @@ long long _wrap_dist_position_pass_get_cdist_3c5ff5bee49ba720(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -13369,7 +13891,7 @@ void _wrap_dist_position_elements_set_cdist_3c5ff5bee49ba720(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13382,7 +13904,7 @@ long long _wrap_dist_position_elements_get_cdist_3c5ff5bee49ba720(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -13394,7 +13916,7 @@ void _wrap_dist_position_examples_set_cdist_3c5ff5bee49ba720(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13407,7 +13929,7 @@ long long _wrap_dist_position_examples_get_cdist_3c5ff5bee49ba720(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -13419,7 +13941,7 @@ void _wrap_dist_position_batches_set_cdist_3c5ff5bee49ba720(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13432,7 +13954,7 @@ long long _wrap_dist_position_batches_get_cdist_3c5ff5bee49ba720(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_3c5ff5bee49ba720() {
+dist_position *_wrap_new_dist_position_cdist_97a44fe0c51cfb2a() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -13443,7 +13965,7 @@ dist_position *_wrap_new_dist_position_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_position_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -13453,7 +13975,7 @@ void _wrap_delete_dist_position_cdist_3c5ff5bee49ba720(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -13476,7 +13998,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -13501,7 +14023,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13524,7 +14046,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -13534,7 +14056,7 @@ void _wrap_dist_iterator_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13576,7 +14098,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13607,7 +14129,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_3c5ff5bee49ba720(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13630,7 +14152,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -13660,7 +14182,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -13683,7 +14205,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13706,7 +14228,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_3c5ff5bee49ba720(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13718,7 +14240,7 @@ void _wrap_dist_drift_num_copies_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13731,7 +14253,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13743,7 +14265,7 @@ void _wrap_dist_drift_replica_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13756,7 +14278,7 @@ intgo _wrap_dist_drift_replica_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13768,7 +14290,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_3c5ff5bee49ba720(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13781,7 +14303,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_3c5ff5bee49ba720(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -13793,7 +14315,7 @@ void _wrap_dist_drift_element_set_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13806,7 +14328,7 @@ long long _wrap_dist_drift_element_get_cdist_3c5ff5bee49ba720(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_3c5ff5bee49ba720() {
+dist_drift *_wrap_new_dist_drift_cdist_97a44fe0c51cfb2a() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -13817,7 +14339,7 @@ dist_drift *_wrap_new_dist_drift_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -13827,7 +14349,7 @@ void _wrap_delete_dist_drift_cdist_3c5ff5bee49ba720(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -13852,7 +14374,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -13884,7 +14406,7 @@ _gostring_ _wrap_dist_metric_create_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13922,7 +14444,7 @@ _gostring_ _wrap_dist_metric_update_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -13947,7 +14469,7 @@ _gostring_ _wrap_dist_metric_result_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -13970,7 +14492,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13983,7 +14505,7 @@ intgo _wrap_dist_metric_kind_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13996,7 +14518,7 @@ _gostring_ _wrap_dist_metric_name_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -14009,7 +14531,7 @@ long long _wrap_dist_metric_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -14019,7 +14541,7 @@ void _wrap_dist_metric_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14057,7 +14579,7 @@ _gostring_ _wrap_dist_average_loss_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14088,7 +14610,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14109,7 +14631,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14130,7 +14652,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14151,7 +14673,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_3c5ff5bee49ba720(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_3c5ff5bee49ba720() {
+long long _wrap_dist_get_strategy_cdist_97a44fe0c51cfb2a() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -14162,7 +14684,7 @@ long long _wrap_dist_get_strategy_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_3c5ff5bee49ba720() {
+intgo _wrap_dist_has_strategy_cdist_97a44fe0c51cfb2a() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -14173,7 +14695,7 @@ intgo _wrap_dist_has_strategy_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_3c5ff5bee49ba720() {
+intgo _wrap_dist_in_cross_replica_context_cdist_97a44fe0c51cfb2a() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -14184,7 +14706,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_3c5ff5bee49ba720() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_3c5ff5bee49ba720() {
+long long _wrap_dist_get_replica_cdist_97a44fe0c51cfb2a() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -14195,7 +14717,7 @@ long long _wrap_dist_get_replica_cdist_3c5ff5bee49ba720() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -14218,7 +14740,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14239,7 +14761,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -14251,7 +14773,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_3c5ff5bee49ba720(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14264,7 +14786,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_3c5ff5bee49ba720(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -14276,7 +14798,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_3c5ff5bee49ba720(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -14289,7 +14811,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_3c5ff5bee49ba720
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_3c5ff5bee49ba720() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_97a44fe0c51cfb2a() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -14300,7 +14822,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -14310,7 +14832,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_3c5ff5bee49ba720(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14331,7 +14853,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_3c5ff5bee49ba720(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14352,7 +14874,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_3c5ff5bee49ba720(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14373,7 +14895,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_3c5ff5bee49ba720(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -14407,7 +14929,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -14441,7 +14963,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -14471,7 +14993,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -14484,7 +15006,7 @@ long long _wrap_dist_checkpoint_size_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -14499,7 +15021,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14542,7 +15064,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14572,7 +15094,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -14584,7 +15106,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_3c5ff5bee49ba720(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14597,7 +15119,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_3c5ff5bee49ba720(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -14609,7 +15131,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_3c5ff5bee49ba720(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14622,7 +15144,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_3c5ff5bee49ba720(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_3c5ff5bee49ba720() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_97a44fe0c51cfb2a() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -14633,7 +15155,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_3c5ff5b
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_3c5ff5bee49ba720(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -14643,7 +15165,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_3c5ff5bee49ba720(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -14675,7 +15197,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14700,7 +15222,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -14713,7 +15235,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_3c5ff5bee49ba720(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -14728,7 +15250,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_3c5ff5bee49ba720(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14748,7 +15270,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -14758,7 +15280,7 @@ void _wrap_dist_checkpoint_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -14770,7 +15292,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -14782,7 +15304,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_3c5ff5bee49ba720() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_3c5ff5bee49ba720() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -14794,7 +15316,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14813,7 +15335,7 @@ void _wrap_dist_preemption_options_path_set_cdist_3c5ff5bee49ba720(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14826,7 +15348,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_3c5ff5bee49ba720(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -14838,7 +15360,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_3c5ff5bee49ba720(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14851,7 +15373,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_3c5ff5bee49ba720() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_97a44fe0c51cfb2a() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -14862,7 +15384,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -14872,7 +15394,7 @@ void _wrap_delete_dist_preemption_options_cdist_3c5ff5bee49ba720(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_3c5ff5bee49ba720(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -14886,7 +15408,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_3c5ff5bee49ba720(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -14911,7 +15433,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_3c5ff5bee49ba720(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14921,7 +15443,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14931,7 +15453,7 @@ void _wrap_dist_preemption_notify_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14959,7 +15481,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14984,7 +15506,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_3c5ff5bee49ba720(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14994,7 +15516,7 @@ void _wrap_dist_preemption_count_run_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15007,7 +15529,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_3c5ff5bee49ba720(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15019,7 +15541,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_3c5ff5bee49ba720(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15032,7 +15554,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15044,7 +15566,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15057,7 +15579,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_3c5ff5bee49ba720(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -15067,7 +15589,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_3c5ff5bee49ba720(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_3c5ff5bee49ba720() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_97a44fe0c51cfb2a() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -15078,7 +15600,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_3c5ff5bee49ba720(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -15088,7 +15610,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_3c5ff5bee49ba720(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -15125,7 +15647,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_3c5ff5bee49ba720(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -15159,7 +15681,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15180,7 +15702,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15193,7 +15715,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15214,7 +15736,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -15226,7 +15748,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15239,7 +15761,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_3c5ff5bee49ba720(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -15249,7 +15771,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_3c5ff5bee49ba720(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_3c5ff5bee49ba720() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_97a44fe0c51cfb2a() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -15260,7 +15782,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_3c5ff5bee49ba720(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -15270,7 +15792,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_3c5ff5bee49ba720(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_3c5ff5bee49ba720(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -15307,7 +15829,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_3c5ff5bee49ba720(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -15317,7 +15839,7 @@ void _wrap_dist_rpc_client_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -15329,7 +15851,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15342,7 +15864,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -15354,7 +15876,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_3c5ff5bee49ba720(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -15367,7 +15889,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_3c5ff5bee49ba720(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_3c5ff5bee49ba720() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_97a44fe0c51cfb2a() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -15378,7 +15900,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_3c5ff5bee49ba720() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_3c5ff5bee49ba720(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -15388,7 +15910,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_3c5ff5bee49ba720(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15422,7 +15944,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15456,7 +15978,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_3c5ff5bee49ba720(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15481,7 +16003,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15506,7 +16028,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15519,7 +16041,7 @@ intgo _wrap_dist_remote_value_ready_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -15529,7 +16051,7 @@ void _wrap_dist_remote_value_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -15542,7 +16064,7 @@ long long _wrap_dist_remote_value_retain_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -15552,7 +16074,7 @@ void _wrap_dist_remote_value_release_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15564,7 +16086,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_3c5ff5bee49ba720(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15577,7 +16099,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_3c5ff5bee49ba720(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15596,7 +16118,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_3c5ff5bee49ba720(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15609,7 +16131,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -15621,7 +16143,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15634,7 +16156,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_3c5ff5bee49ba720(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -15646,7 +16168,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15659,7 +16181,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_3c5ff5bee49ba720
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -15669,7 +16191,7 @@ void _wrap_dist_server_options_count_memory_cdist_3c5ff5bee49ba720(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_3c5ff5bee49ba720() {
+dist_server_options *_wrap_new_dist_server_options_cdist_97a44fe0c51cfb2a() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -15680,7 +16202,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -15690,7 +16212,7 @@ void _wrap_delete_dist_server_options_cdist_3c5ff5bee49ba720(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15724,7 +16246,7 @@ _gostring_ _wrap_dist_server_create_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_3c5ff5bee49ba720(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -15747,7 +16269,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_3c5ff5bee49ba720(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -15781,7 +16303,7 @@ _gostring_ _wrap_dist_server_register_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -15816,7 +16338,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_3c5ff5bee49ba720(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15837,7 +16359,7 @@ _gostring_ _wrap_dist_server_start_cdist_3c5ff5bee49ba720(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15850,7 +16372,7 @@ _gostring_ _wrap_dist_server_target_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -15875,7 +16397,7 @@ _gostring_ _wrap_dist_server_join_cdist_3c5ff5bee49ba720(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -15885,7 +16407,7 @@ void _wrap_dist_server_stop_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15906,7 +16428,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15919,7 +16441,7 @@ _gostring_ _wrap_dist_closure_name_cdist_3c5ff5bee49ba720(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15932,7 +16454,7 @@ long long _wrap_dist_closure_id_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15945,7 +16467,7 @@ intgo _wrap_dist_closure_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -15958,7 +16480,7 @@ long long _wrap_dist_closure_cancel_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15992,7 +16514,7 @@ _gostring_ _wrap_dist_closure_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16024,7 +16546,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16056,7 +16578,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16088,7 +16610,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -16129,7 +16651,7 @@ _gostring_ _wrap_dist_closure_update_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16159,7 +16681,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16171,7 +16693,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_3c5ff5bee49ba720(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16184,7 +16706,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16196,7 +16718,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_3c5ff5bee49ba7
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16209,7 +16731,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_3c5ff5bee49ba
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16221,7 +16743,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_3c5ff5bee49ba720(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16234,7 +16756,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -16246,7 +16768,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16259,7 +16781,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_3c5ff5bee49ba720(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -16271,7 +16793,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_3c5ff5bee49ba720
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16284,7 +16806,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_3c5ff5bee49
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_3c5ff5bee49ba720() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_97a44fe0c51cfb2a() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -16295,7 +16817,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_3c5ff5bee49ba
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -16305,7 +16827,7 @@ void _wrap_delete_dist_coordinator_options_cdist_3c5ff5bee49ba720(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_3c5ff5bee49ba720(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -16317,7 +16839,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -16342,7 +16864,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -16352,7 +16874,7 @@ void _wrap_dist_coordinator_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -16364,7 +16886,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16377,7 +16899,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_3c5ff5bee49ba720(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16396,7 +16918,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_3c5ff5bee49ba720(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16409,7 +16931,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_3c5ff5bee49ba7
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_3c5ff5bee49ba720() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_97a44fe0c51cfb2a() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -16420,7 +16942,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_3c5ff5bee49ba
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -16430,7 +16952,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_3c5ff5bee49ba720(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_3c5ff5bee49ba720(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -16444,7 +16966,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_3c5ff5bee49ba720(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16479,7 +17001,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_3c5ff5bee49ba720(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16492,7 +17014,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_3c5ff5bee49ba720(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16507,7 +17029,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16552,7 +17074,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -16595,7 +17117,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -16629,7 +17151,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16661,7 +17183,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_3c5ff5bee49ba720(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16693,7 +17215,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16725,7 +17247,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -16766,7 +17288,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16794,7 +17316,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -16824,7 +17346,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -16836,7 +17358,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16849,7 +17371,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16861,7 +17383,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_3c5ff5bee49ba720(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16874,7 +17396,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_3c5ff5bee49ba720(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_3c5ff5bee49ba720() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_97a44fe0c51cfb2a() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -16885,7 +17407,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_3c5ff5bee49ba720() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_3c5ff5bee49ba720(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -16895,7 +17417,7 @@ void _wrap_delete_dist_schedule_options_cdist_3c5ff5bee49ba720(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16929,7 +17451,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_3c5ff5bee49ba720(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -16954,7 +17476,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_3c5ff5bee49ba720(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -16977,7 +17499,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17014,7 +17536,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_3c5ff5bee49ba720(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17026,7 +17548,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_3c5ff5bee49ba720(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17039,7 +17561,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_3c5ff5bee49ba720(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17051,7 +17573,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_3c5ff5bee49ba720(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17064,7 +17586,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_3c5ff5bee49ba720(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17076,7 +17598,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_3c5ff5bee49ba720(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17089,7 +17611,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_3c5ff5bee49ba720(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17101,7 +17623,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_3c5ff5bee49ba720(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17114,7 +17636,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_3c5ff5bee49ba720(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17126,7 +17648,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_3c5ff5bee49ba720(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17139,7 +17661,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17151,7 +17673,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_3c5ff5bee49ba720(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17164,7 +17686,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17176,7 +17698,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_3c5ff5bee49ba720(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17189,7 +17711,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17201,7 +17723,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_3c5ff5bee49ba720(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17214,7 +17736,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_3c5ff5bee49ba720(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17226,7 +17748,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_3c5ff5bee49ba720(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17239,7 +17761,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_3c5ff5bee49ba720(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17251,7 +17773,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_3c5ff5bee49ba720(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17264,7 +17786,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_3c5ff5bee49ba720(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17276,7 +17798,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_3c5ff5bee49ba720(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17289,7 +17811,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_3c5ff5bee49ba720(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -17301,7 +17823,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_3c5ff5bee49ba720(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -17314,7 +17836,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_3c5ff5bee49ba720(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -17326,7 +17848,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_3c5ff5bee49ba720(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -17339,7 +17861,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_3c5ff5bee49ba720
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_3c5ff5bee49ba720() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_97a44fe0c51cfb2a() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -17350,7 +17872,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_3c5ff5bee49ba720(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_3c5ff5bee49ba720(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -17360,7 +17882,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_3c5ff5bee49ba720(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -17383,7 +17905,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_3c5ff5bee49ba720() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_97a44fe0c51cfb2a() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -17394,7 +17916,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_3c5ff5bee49ba720() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_3c5ff5bee49ba720(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_97a44fe0c51cfb2a(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -17404,7 +17926,7 @@ void _wrap_delete_dist_topology_options_cdist_3c5ff5bee49ba720(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17437,7 +17959,7 @@ _gostring_ _wrap_dist_topology_create_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -17447,7 +17969,7 @@ void _wrap_dist_topology_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17480,7 +18002,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_3c5ff5bee49ba720(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -17490,7 +18012,7 @@ void _wrap_dist_device_assignment_destroy_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_3c5ff5bee49ba720(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_97a44fe0c51cfb2a(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -17513,7 +18035,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_3c5ff5bee49ba720(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17526,7 +18048,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17539,7 +18061,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_3c5ff5bee49ba720(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17552,7 +18074,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_3c5ff5bee49ba720(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17565,7 +18087,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_3c5ff5bee49ba720(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17590,7 +18112,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_3c5ff5bee49ba720(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17615,7 +18137,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_3c5ff5bee49ba720(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17640,7 +18162,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17675,7 +18197,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_3c5ff5bee49ba720(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17710,7 +18232,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_3c5ff5bee49ba720(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -17741,7 +18263,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_3c5ff5bee49ba720(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -17764,7 +18286,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_3c5ff5bee49ba720(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -17777,7 +18299,7 @@ long long _wrap_dist_device_assignment_topology_cdist_3c5ff5bee49ba720(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17790,7 +18312,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_3c5ff5bee49ba720(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17803,7 +18325,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_3c5ff5bee49ba720(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17830,7 +18352,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_3c5ff5bee49ba720(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17867,7 +18389,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_3c5ff5bee49ba720(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17904,7 +18426,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_3c5ff5bee49ba720(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17916,7 +18438,7 @@ void _wrap_dist_partition_kind_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17929,7 +18451,7 @@ intgo _wrap_dist_partition_kind_get_cdist_3c5ff5bee49ba720(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17941,7 +18463,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_3c5ff5bee49ba720(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17954,7 +18476,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_3c5ff5bee49ba720(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17966,7 +18488,7 @@ void _wrap_dist_partition_logical_device_set_cdist_3c5ff5bee49ba720(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17979,7 +18501,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_3c5ff5bee49ba720(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17991,7 +18513,7 @@ void _wrap_dist_partition_uneven_set_cdist_3c5ff5bee49ba720(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18004,7 +18526,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_3c5ff5bee49ba720(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18016,7 +18538,7 @@ void _wrap_dist_partition_spmd_set_cdist_3c5ff5bee49ba720(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18029,7 +18551,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_3c5ff5bee49ba720(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_3c5ff5bee49ba720() {
+dist_partition *_wrap_new_dist_partition_cdist_97a44fe0c51cfb2a() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -18040,7 +18562,7 @@ dist_partition *_wrap_new_dist_partition_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -18050,7 +18572,7 @@ void _wrap_delete_dist_partition_cdist_3c5ff5bee49ba720(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18064,7 +18586,7 @@ void _wrap_dist_partition_set_shape_cdist_3c5ff5bee49ba720(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18078,7 +18600,7 @@ void _wrap_dist_partition_set_dimensions_cdist_3c5ff5bee49ba720(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -18099,7 +18621,7 @@ _gostring_ _wrap_dist_partition_check_cdist_3c5ff5bee49ba720(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_3c5ff5bee49ba720(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -18111,7 +18633,7 @@ void _wrap_dist_split_options_uneven_set_cdist_3c5ff5bee49ba720(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_3c5ff5bee49ba720(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18124,7 +18646,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_3c5ff5bee49ba720(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_3c5ff5bee49ba720() {
+dist_split_options *_wrap_new_dist_split_options_cdist_97a44fe0c51cfb2a() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -18135,7 +18657,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_3c5ff5bee49ba720(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -18145,7 +18667,7 @@ void _wrap_delete_dist_split_options_cdist_3c5ff5bee49ba720(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -18172,7 +18694,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_3c5ff5bee49ba720(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -18197,7 +18719,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_3c5ff5bee49ba720(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18210,7 +18732,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_3c5ff5bee49ba720(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -18223,7 +18745,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_3c5ff5bee49ba720(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -18246,7 +18768,7 @@ _gostring_ _wrap_dist_value_partition_cdist_3c5ff5bee49ba720(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -18258,7 +18780,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_3c5ff5bee49ba720(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18271,7 +18793,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_3c5ff5bee49ba720(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -18283,7 +18805,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_3c5ff5bee49ba720(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -18296,7 +18818,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_3c5ff5bee49ba720(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_3c5ff5bee49ba720() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_97a44fe0c51cfb2a() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -18307,7 +18829,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -18317,7 +18839,7 @@ void _wrap_delete_dist_devices_options_cdist_3c5ff5bee49ba720(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_3c5ff5bee49ba720(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -18329,7 +18851,7 @@ void _wrap_dist_devices_options_add_result_cdist_3c5ff5bee49ba720(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -18363,7 +18885,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18376,7 +18898,7 @@ intgo _wrap_dist_device_replica_cdist_3c5ff5bee49ba720(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18408,7 +18930,7 @@ _gostring_ _wrap_dist_device_axis_cdist_3c5ff5bee49ba720(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -18438,7 +18960,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_3c5ff5bee49ba720(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -18450,7 +18972,7 @@ void _wrap_dist_halo_ndim_set_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18463,7 +18985,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_3c5ff5bee49ba720() {
+dist_halo *_wrap_new_dist_halo_cdist_97a44fe0c51cfb2a() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -18474,7 +18996,7 @@ dist_halo *_wrap_new_dist_halo_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -18484,7 +19006,7 @@ void _wrap_delete_dist_halo_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18498,7 +19020,7 @@ void _wrap_dist_halo_set_parts_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18512,7 +19034,7 @@ void _wrap_dist_halo_set_low_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18526,7 +19048,7 @@ void _wrap_dist_halo_set_high_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -18540,7 +19062,7 @@ void _wrap_dist_halo_set_edges_cdist_3c5ff5bee49ba720(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_3c5ff5bee49ba720(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -18575,7 +19097,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_3c5ff5bee49ba720(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -18612,7 +19134,7 @@ _gostring_ _wrap_dist_reshard_cdist_3c5ff5bee49ba720(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_3c5ff5bee49ba720(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -18641,7 +19163,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_3c5ff5bee49ba720(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18661,7 +19183,7 @@ intgo _wrap_fail_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18681,7 +19203,7 @@ intgo _wrap_fail_as_told_cdist_3c5ff5bee49ba720(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -18706,7 +19228,7 @@ _gostring_ _wrap_rpc_arguments_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_3c5ff5bee49ba720(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_97a44fe0c51cfb2a(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -18719,7 +19241,7 @@ _gostring_ _wrap_Text_text_cdist_3c5ff5bee49ba720(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18742,7 +19264,7 @@ _gostring_ _wrap_Text_explain_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -18765,7 +19287,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_3c5ff5bee49ba720(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -18788,7 +19310,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_3c5ff5bee49ba720(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -18811,7 +19333,7 @@ _gostring_ _wrap_Text_describe_value_cdist_3c5ff5bee49ba720(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -18834,7 +19356,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_3c5ff5bee49ba720(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18857,7 +19379,7 @@ _gostring_ _wrap_Text_write_trace_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -18880,7 +19402,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_3c5ff5bee49ba720(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -18903,7 +19425,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_3c5ff5bee49ba720(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18933,7 +19455,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_3c5ff5bee49ba720(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_3c5ff5bee49ba720(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -18956,7 +19478,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_3c5ff5bee49ba720(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_3c5ff5bee49ba720(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18984,7 +19506,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_3c5ff5bee49ba720(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_3c5ff5bee49ba720() {
+Text *_wrap_new_Text_cdist_97a44fe0c51cfb2a() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -18995,7 +19517,7 @@ Text *_wrap_new_Text_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_Text_cdist_3c5ff5bee49ba720(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_97a44fe0c51cfb2a(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -19005,7 +19527,7 @@ void _wrap_delete_Text_cdist_3c5ff5bee49ba720(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19028,7 +19550,7 @@ _gostring_ _wrap_Stragglers_read_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19041,7 +19563,7 @@ long long _wrap_Stragglers_size_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19056,7 +19578,7 @@ intgo _wrap_Stragglers_collective_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19071,7 +19593,7 @@ intgo _wrap_Stragglers_group_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19086,7 +19608,7 @@ intgo _wrap_Stragglers_replica_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19101,7 +19623,7 @@ intgo _wrap_Stragglers_worker_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19116,7 +19638,7 @@ long long _wrap_Stragglers_rounds_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19131,7 +19653,7 @@ long long _wrap_Stragglers_times_last_cdist_3c5ff5bee49ba720(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19146,7 +19668,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_3c5ff5bee49ba720(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19161,7 +19683,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_3c5ff5bee49ba720(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -19176,7 +19698,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_3c5ff5bee49ba720() {
+Stragglers *_wrap_new_Stragglers_cdist_97a44fe0c51cfb2a() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -19187,7 +19709,7 @@ Stragglers *_wrap_new_Stragglers_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -19197,7 +19719,7 @@ void _wrap_delete_Stragglers_cdist_3c5ff5bee49ba720(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19210,7 +19732,7 @@ long long _wrap_Numbers_size_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19225,7 +19747,7 @@ long long _wrap_Numbers_at_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19237,7 +19759,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_3c5ff5bee49ba720(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19249,7 +19771,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_3c5ff5bee49ba720(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19261,7 +19783,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_3c5ff5bee49ba720(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19273,7 +19795,7 @@ void _wrap_Numbers_topology_serialized_cdist_3c5ff5bee49ba720(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -19285,7 +19807,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_3c5ff5bee49ba720(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -19312,7 +19834,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_3c5ff5bee49ba720(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -19339,7 +19861,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_3c5ff5bee49ba72
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19351,7 +19873,7 @@ void _wrap_Numbers_partition_shape_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19363,7 +19885,7 @@ void _wrap_Numbers_partition_dimensions_cdist_3c5ff5bee49ba720(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -19388,7 +19910,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_3c5ff5bee49ba720(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19428,7 +19950,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -19451,7 +19973,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_3c5ff5bee49ba720(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_3c5ff5bee49ba720() {
+Numbers *_wrap_new_Numbers_cdist_97a44fe0c51cfb2a() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -19462,7 +19984,7 @@ Numbers *_wrap_new_Numbers_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_Numbers_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -19472,7 +19994,7 @@ void _wrap_delete_Numbers_cdist_3c5ff5bee49ba720(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_3c5ff5bee49ba720(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -19497,7 +20019,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_3c5ff5bee49ba720(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -19528,7 +20050,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_3c5ff5bee49ba720(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -19555,7 +20077,7 @@ void _wrap_tensor_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -19569,7 +20091,7 @@ void _wrap_set_number_at_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_3c5ff5bee49ba720(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -19590,7 +20112,7 @@ void _wrap_Destinations_add_cdist_3c5ff5bee49ba720(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_3c5ff5bee49ba720(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -19603,7 +20125,7 @@ dist_destination *_wrap_Destinations_get_cdist_3c5ff5bee49ba720(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_3c5ff5bee49ba720() {
+Destinations *_wrap_new_Destinations_cdist_97a44fe0c51cfb2a() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -19614,7 +20136,7 @@ Destinations *_wrap_new_Destinations_cdist_3c5ff5bee49ba720() {
 }
 
 
-void _wrap_delete_Destinations_cdist_3c5ff5bee49ba720(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -19624,7 +20146,7 @@ void _wrap_delete_Destinations_cdist_3c5ff5bee49ba720(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19662,7 +20184,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_3c5ff5bee49ba720(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_3c5ff5bee49ba720(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19700,7 +20222,7 @@ _gostring_ _wrap_quick_broadcast_cdist_3c5ff5bee49ba720(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_3c5ff5bee49ba720(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19728,7 +20250,7 @@ _gostring_ _wrap_run_until_cdist_3c5ff5bee49ba720(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_3c5ff5bee49ba720(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
