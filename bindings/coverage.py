@@ -29,6 +29,8 @@ TESTS = HERE.parent / "tests" / "abi" / "hpp"
 # What dist.i gives another form: a function of another name,
 FUNCTIONS = {
     "dist_fail": "fail",
+    "dist_submit": "submit",
+    "dist_batcher_submit": "batcher_submit",
     "dist_topology_from_serialized": "topology_from_serialized",
     "dist_split_to_logical_devices": "split_to_logical_devices",
     "dist_cluster_resolver_create_host": "cluster_resolver_create_host",

@@ -214,6 +214,8 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %include <dist/run.h>
 %include <dist/collective.h>
 %include <dist/work.h>
+%include <dist/serve.h>
+%include <dist/batch.h>
 %include <dist/value.h>
 %include <dist/variable.h>
 %include <dist/cross_replica.h>

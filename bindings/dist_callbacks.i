@@ -27,6 +27,12 @@ struct Callbacks {
   virtual int64_t method(int64_t token, const char *name, int64_t cancel, int64_t timeout_ns, int64_t args) = 0;
   /* closure: a dist_closure, there until the call is over */
   virtual int64_t closure(int64_t token, int64_t closure, int64_t args) = 0;
+  /* of instances; a state is a number that is not 0 */
+  virtual int64_t create_state(int64_t token, int64_t replica) = 0;
+  virtual void destroy_state(int64_t token, int64_t state) = 0;
+  virtual int32_t warm_up(int64_t token, int64_t replica) = 0;
+  /* a step of a batcher's; batch: a dist_batch, there until the call is over */
+  virtual int32_t step(int64_t token, int64_t replica, int64_t batch) = 0;
   /* of a parameter server; n tensors by tensor_at() */
   virtual int32_t update_variables(int64_t token, int64_t variables, int64_t n, int64_t args) = 0;
   /* spec by tensor_at(); partitions by set_number_at(), as many as it has dimensions */
@@ -105,6 +111,20 @@ static dist_status on_method(const dist_rpc_context *context, dist_value *args, 
 static dist_status on_closure(dist_closure *closure, dist_value *args, dist_value **out, void *token) {
   return hand_over(callbacks->closure(number(token), number(closure), number(args)), out);
 }
+static dist_status on_create_state(dist_replica *replica, void **out_state, void *token) {
+  return hand_over(callbacks->create_state(number(token), number(replica)), out_state);
+}
+static void on_destroy_state(void *state, void *token) {
+  callbacks->destroy_state(number(token), number(state));
+}
+static dist_status on_warm_up(dist_replica *replica, void *token) {
+  return callbacks->warm_up(number(token), number(replica));
+}
+static dist_status on_step(dist_replica *replica, dist_batch *batch, void *token) {
+  return callbacks->step(number(token), number(replica), number(batch));
+}
+/* an item's state, or a result: a token too */
+static void on_free(void *what, void *) { callbacks->release(number(what)); }
 static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
   return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
 }
@@ -159,6 +179,8 @@ static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbac
 %dist_function(dist_dataset_reduce_fn, on_dataset_reduce)
 %dist_function(dist_value_fn, on_value)
 %dist_function(dist_range_fn, on_loop)
+%dist_token((dist_batch_fn step, void *user_data),
+            $1 = token ? dist_swig::on_step : nullptr; $2 = dist_swig::pointer(token);)
 %dist_token((dist_source_fn fn, void *user_data, dist_release_fn release),
             $1 = token ? dist_swig::on_source : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
 %dist_token((dist_file_source_fn fn, void *user_data, dist_release_fn release),

@@ -51,6 +51,9 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_replica)
 %dist_handle(dist_group)
 %dist_handle(dist_work)
+%dist_handle(dist_completions)
+%dist_handle(dist_batcher)
+%dist_handle(dist_batch)
 %dist_handle(dist_cancel)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)
@@ -72,6 +75,7 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_device_assignment)
 %dist_handle(struct DLManagedTensor)
 %apply dist_value *const * { dist_value **out_values };
+%apply dist_value ** { void ** };
 %apply dist_value * { void * }; /* dist_value_object(): a token */
 
 %define %dist_token(PATTERN, CODE...)

@@ -176,6 +176,9 @@ static void dist_swig_throw(JNIEnv *env, dist_status status) {
 %dist_handle(dist_replica)
 %dist_handle(dist_group)
 %dist_handle(dist_work)
+%dist_handle(dist_completions)
+%dist_handle(dist_batcher)
+%dist_handle(dist_batch)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)
 %dist_handle(dist_dataset)
@@ -196,6 +199,7 @@ static void dist_swig_throw(JNIEnv *env, dist_status status) {
 %dist_handle(dist_device_assignment)
 %dist_handle(dist_destination)
 %dist_handle(dist_cancel)
+%apply dist_value ** { void ** };
 %apply dist_value * { void * }; /* dist_value_object(): a token */
 
 /* Memory is libdist's own. */
@@ -365,6 +369,10 @@ static bool dist_swig_threw(JNIEnv *env) {
 %dist_except(initial, -DIST_UNKNOWN)
 %dist_except(method, -DIST_UNKNOWN)
 %dist_except(closure, -DIST_UNKNOWN)
+%dist_except(create_state, -DIST_UNKNOWN)
+%dist_except(destroy_state, )
+%dist_except(warm_up, DIST_UNKNOWN)
+%dist_except(step, DIST_UNKNOWN)
 %dist_except(update_variables, DIST_UNKNOWN)
 %dist_except(partition, DIST_UNKNOWN)
 %dist_except(loop, )

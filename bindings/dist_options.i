@@ -341,3 +341,4 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 };
 
 %include "dist_cluster.i"
+%include "dist_serve.i"

@@ -103,6 +103,10 @@ static dist_status dist_swig_escaped() {
 %dist_net(-dist_swig_escaped(), initial)
 %dist_net(-dist_swig_escaped(), method)
 %dist_net(-dist_swig_escaped(), closure)
+%dist_net(-dist_swig_escaped(), create_state)
+%dist_net((void)dist_swig_escaped(), destroy_state)
+%dist_net(dist_swig_escaped(), warm_up)
+%dist_net(dist_swig_escaped(), step)
 %dist_net(dist_swig_escaped(), update_variables)
 %dist_net(dist_swig_escaped(), partition)
 %dist_net((void)dist_swig_escaped(), loop)
@@ -215,6 +219,9 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %dist_handle(dist_group)
 %dist_handle(dist_cancel)
 %dist_handle(dist_work)
+%dist_handle(dist_completions)
+%dist_handle(dist_batcher)
+%dist_handle(dist_batch)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)
 %dist_handle(dist_dataset)
@@ -234,6 +241,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(DLManagedTensor)
+%apply dist_value ** { void ** };
 %apply dist_value * { void * }; /* dist_value_object(): a token */
 
 %define %dist_out_values(VALUES, OUT)

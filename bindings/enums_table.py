@@ -366,6 +366,10 @@ TABLE = [
         left_out={("java", "all"): "an exception says the limit that was passed"},
     ),
     Enum(
+        "DIST_PRIORITY_MIN", "DIST_", doc={"go": "The least and the greatest priority of a request: SubmitOptions."},
+        left_out={("java", "all"): "they are constants of SubmitOptions"},
+    ),
+    Enum(
         "DIST_TASK_UNSET", "DIST_", doc={"go": "Of a task: none is given, or known."},
         left_out={("java", "all"): "an empty OptionalInt stands for it", ("python", "all"): "None stands for it"},
     ),

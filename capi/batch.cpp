@@ -5,6 +5,7 @@
 
 #include "capi/guard.hpp"
 #include "capi/submission.hpp"
+#include "core/run/current.hpp"
 #include "core/serve/batcher.hpp"
 #include "core/strategy/scope.hpp"
 
@@ -159,7 +160,7 @@ void dist_batcher_count(dist_batcher* batcher, int64_t* out_waiting, int64_t* ou
 dist_status dist_batcher_destroy(dist_batcher* batcher) {
   return guard([&]() -> Status {
     if (batcher == nullptr || unwrap(batcher).memory().forked()) return kOk;
-    if (replica_here() != nullptr)
+    if (current().replica != nullptr)
       return failed_precondition(
           "dist_batcher_destroy(): this is inside a replica's function, which a step may be");
     return Batcher::destroy(&unwrap(batcher));

@@ -2,6 +2,7 @@
 // serve.h: requests, each on one free replica.
 #include "capi/guard.hpp"
 #include "capi/submission.hpp"
+#include "core/run/current.hpp"
 #include "core/serve/completions.hpp"
 #include "core/serve/instances.hpp"
 #include "core/strategy/scope.hpp"
@@ -166,7 +167,7 @@ dist_status dist_completions_next(dist_completions* completions, int64_t timeout
     DIST_TRY(require(completions, "dist_completions_next", "completions"));
     DIST_TRY(require(out_work, "dist_completions_next", "out_work"));
     DIST_TRY(check_process(*completions_of(completions), "dist_completions_next"));
-    if (timeout_ns != 0 && replica_here() != nullptr) {
+    if (timeout_ns != 0 && current().replica != nullptr) {
       return failed_precondition(
           "dist_completions_next(): inside a replica's function nobody waits for requests: timeout_ns is 0 "
           "there");

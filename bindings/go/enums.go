@@ -358,6 +358,12 @@ const (
 	MaxAddressBytes     = 512 // of an address; also of the other texts that resolvers give
 )
 
+// The least and the greatest priority of a request: SubmitOptions.
+const (
+	PriorityMin = -7
+	PriorityMax = 7
+)
+
 // TensorFlow's defaults of MinSizeShards.
 const (
 	PartitionerMinShardBytes = 262144

@@ -144,6 +144,8 @@ var constantWords = wordTable(`
 	DIST_MAX_CLUSTER_MEMBERS dist.MaxClusterMembers
 	DIST_MAX_JOB_NAME_BYTES dist.MaxJobNameBytes
 	DIST_MAX_ADDRESS_BYTES dist.MaxAddressBytes
+	DIST_PRIORITY_MIN dist.PriorityMin
+	DIST_PRIORITY_MAX dist.PriorityMax
 	DIST_PARTITIONER_MIN_SHARD_BYTES dist.PartitionerMinShardBytes
 	DIST_PARTITIONER_MAX_SHARDS dist.PartitionerMaxShards
 	DIST_PARTITIONER_BYTES_PER_TEXT dist.PartitionerBytesPerText

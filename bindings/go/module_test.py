@@ -59,7 +59,7 @@ def readme_programs():
     """Each program, and what it prints."""
     text = (HERE / "README.md").read_text(encoding="utf-8")
     programs = re.findall(r"```go\n(package main\n.*?)```.*?```text\n(.*?)```", text, re.DOTALL)
-    assert len(programs) == 2, "the README has the first program, and the one with parameter servers"
+    assert len(programs) == 3, "the README has the first program, the one with requests, and the one with parameter servers"
     return programs
 
 
@@ -95,11 +95,11 @@ def main(meson, build, go):
         for command in readme_commands(module):
             assert command[0] == "go", command
             run(go, *command[1:], cwd=consumer, env=environment)
-        for launched, (program, output) in enumerate(readme_programs()):
+        for program, output in readme_programs():
             (consumer / "main.go").write_text(program)
             run(go, "build", "-o", "program", ".", cwd=consumer, env=environment)
             launcher = []
-            if launched:
+            if "NewCoordinator" in program:
                 if not list((scratch / "prefix").rglob("libdist-grpc.so")):
                     continue  # built, at least
                 launcher = [scratch / "prefix" / "bin" / "dist-launch", "--ps", "1", "--workers", "2", "--"]

@@ -52,7 +52,7 @@ func (o *object) open(native int64, destroy func(int64), owner any) {
 func (o *object) take() (native int64, open bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.ending {
+	for o.ending && !o.shut {
 		o.idle.Wait()
 	}
 	if o.closed || o.shut {

@@ -134,11 +134,13 @@ var errTooLate = newError(ErrDeadlineExceeded, "the run was over before this rep
 
 // Replica is what libdist calls on every replica's thread.
 func (callbacks) Replica(token, replica int64) int {
-	r := registered[*run](token)
-	if r == nil {
-		return tell(errTooLate)
+	switch r := registered[any](token).(type) {
+	case *run:
+		return r.call(replica, func(replica *Replica) error { return r.fn(replica) })
+	case *Request:
+		return r.call(replica)
 	}
-	return r.call(replica, func(replica *Replica) error { return r.fn(replica) })
+	return tell(errTooLate)
 }
 
 // valuesRun is what has a function on values: a run of replicas, or one on a replica's logical devices.

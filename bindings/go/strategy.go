@@ -86,6 +86,7 @@ type holdings struct {
 	tokens    []int64
 	calls     *hostCall // of Options.CrossDevice
 	variables []int64   // of the strategy's own, those that were looked into
+	instances *instances
 }
 
 // keep registers what ends with the strategy.
@@ -124,6 +125,8 @@ func (h *holdings) end(window func(variable int64)) {
 	h.tokens = nil
 	h.calls.drop()
 	h.calls = nil
+	h.instances.end()
+	h.instances = nil
 }
 
 // strategies finds the *Strategy of a handle again.
@@ -241,6 +244,7 @@ func (s *Strategy) Close() error {
 	if s == nil {
 		return nil
 	}
+	s.settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waitable()
@@ -256,20 +260,34 @@ func (s *Strategy) Close() error {
 			return errBorrowed
 		}
 		if s.functionsRun.inUse() > 0 || s.running.inUse() > 0 {
-			return newError(ErrFailedPrecondition, "a run is under way: close the strategy after Run has returned, or Shutdown")
+			return newError(ErrFailedPrecondition,
+				"a run or a request is under way: close the strategy after Run has returned, or Shutdown")
 		}
 		if s.users > 0 {
 			s.ending = true
 			s.idle.Wait()
 			continue
 		}
-		if err := cdist.Dist_strategy_destroy(s.native); err != nil {
+		if err := s.destroyNative(); err != nil {
 			return fromNative(err)
 		}
 		s.forgetNative()
 		s.held.end(shutWindow)
 	}
 	return nil
+}
+
+// destroyNative ends the strategy; s.mu is held, but not while functions of the program's end the states of instances.
+func (s *Strategy) destroyNative() error {
+	if !s.held.endsStates() {
+		return cdist.Dist_strategy_destroy(s.native)
+	}
+	s.ending, s.shut = true, true
+	s.mu.Unlock()
+	err := cdist.Dist_strategy_destroy(s.native)
+	s.mu.Lock()
+	s.shut = false
+	return err
 }
 
 var errBorrowed = newError(ErrFailedPrecondition, "a default strategy is its thread's and ends with it")

@@ -17,7 +17,7 @@ def main(java, javac, jar, launch=None, modules=None):
     text = (Path(__file__).resolve().parent / "README.md").read_text(encoding="utf-8")
     sources = re.findall(r"```java\n(.*?)```", text, re.DOTALL)
     programs = {re.search(r"public class (\w+)", source)[1]: source for source in sources}
-    assert list(programs) == ["Hello", "Train"], programs
+    assert list(programs) == ["Hello", "Answers", "Train"], programs
     jar = Path(jar).resolve()
     with tempfile.TemporaryDirectory() as folder:
         for name, program in programs.items():
@@ -28,9 +28,10 @@ def main(java, javac, jar, launch=None, modules=None):
             environment = {**os.environ, **({"DIST_MODULE_FOLDER": modules} if modules else {})}
             return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
 
-        came = printed(java, "-cp", f"{jar}:.", "Hello")
-        expected = re.search(r"// ([\d. ]+)\n", programs["Hello"])[1] + "\n"
-        assert came == expected, (came, expected)
+        for name in ("Hello", "Answers"):
+            came = printed(java, "-cp", f"{jar}:.", name)
+            expected = re.search(r"// ([\d. ]+)\n", programs[name])[1] + "\n"
+            assert came == expected, (came, expected)
         if launch:
             came = printed(Path(launch).resolve(), "--ps", "1", "--workers", "2", "--", java, "-cp", f"{jar}:.", "Train")
             expected = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1]

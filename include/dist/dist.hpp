@@ -31,6 +31,8 @@
 #include "hpp/replica.hpp"        // inside a replica
 #include "hpp/run.hpp"            // runs, merge calls, optimizer steps
 #include "hpp/collective.hpp"     // groups, collectives, work
+#include "hpp/serve.hpp"          // requests, each on one free replica
+#include "hpp/batch.hpp"          // requests that are answered together
 #include "hpp/value.hpp"          // values
 #include "hpp/variable.hpp"       // variables
 #include "hpp/cross_replica.hpp"  // from outside: reduce, gather, update

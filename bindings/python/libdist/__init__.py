@@ -47,6 +47,8 @@ from .constants import (
     MAX_NDIM,
     MAX_REPLICAS,
     MAX_TAG_BYTES,
+    PRIORITY_MAX,
+    PRIORITY_MIN,
     Aggregation,
     Apply,
     Assign,
@@ -127,6 +129,7 @@ from .partitioner import RowPlace, Rows, fixed_shards, max_size_shards, min_size
 from .preemption import PreemptionHandler
 from .replica import Block, Replica
 from .rpc import RemoteValue, RpcCall, RpcClient, RpcServer
+from .serve import Instances, Request
 from .server import Closure, Server
 from .strategy import Strategy
 from .topology import DeviceAssignment, Topology
@@ -177,6 +180,7 @@ __all__ = [
     "HostFunctions",
     "InputContext",
     "InputMode",
+    "Instances",
     "Internal",
     "InvalidArgument",
     "KubernetesOptions",
@@ -202,6 +206,8 @@ __all__ = [
     "Operator",
     "Options",
     "OutOfRange",
+    "PRIORITY_MAX",
+    "PRIORITY_MIN",
     "Partition",
     "PartitionKind",
     "PermissionDenied",
@@ -215,6 +221,7 @@ __all__ = [
     "Reform",
     "RemoteValue",
     "Replica",
+    "Request",
     "ResolverFunctions",
     "ResourceExhausted",
     "RowPlace",
@@ -255,8 +262,8 @@ __all__ = [
     "batch_sizes_for_worker",
     "canonical_device",
     "communication_from_name",
-    "cross_device_from_name",
     "communication_name",
+    "cross_device_from_name",
     "cross_device_name",
     "dtype_of",
     "error_of",

@@ -80,7 +80,7 @@ class Failures:
 
     def choose(self, report: Optional[DistError]) -> Optional[BaseException]:
         """What the caller is to get: of the replica that the report names, else of the lowest that failed by itself."""
-        own = sorted((f for f in self.all if not _of_a_peer(f[1])), key=lambda failure: failure[0])
+        own = sorted((f for f in self.all if not is_of_a_peer(f[1])), key=lambda failure: failure[0])
         if not own:
             return report
         culprit = -1 if report is None else report.logical_device if self.of_devices else report.replica
@@ -102,7 +102,7 @@ class Failures:
         raise error
 
 
-def _of_a_peer(error: BaseException) -> bool:
+def is_of_a_peer(error: BaseException) -> bool:
     return isinstance(error, Aborted) and error._told
 
 
@@ -167,6 +167,15 @@ class _Callbacks(_cdist.Callbacks):
 
     def closure(self, token: int, closure: int, args: int) -> int:
         return int(_targets[token].on_closure(closure, args))
+
+    def create_state(self, token: int, replica: int) -> int:
+        return int(_targets[token].on_create_state(replica))
+
+    def destroy_state(self, token: int, state: int) -> None:
+        _targets[token].on_destroy_state(state)
+
+    def warm_up(self, token: int, replica: int) -> int:
+        return int(_targets[token].on_warm_up(replica))
 
     def update_variables(self, token: int, variables: int, n: int, args: int) -> int:
         return int(_targets[token].on_update_variables(variables, n, args))

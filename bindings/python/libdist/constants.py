@@ -296,6 +296,10 @@ MAX_JOB_NAME_BYTES: int = 128
 MAX_ADDRESS_BYTES: int = 512  # of an address; also of the other texts that resolvers give
 
 
+PRIORITY_MIN: int = -7
+PRIORITY_MAX: int = 7
+
+
 class PreemptionState(IntEnum):
     """What a look at the notice came to: PreemptionHandler.save_if_preempted()."""
 
@@ -354,6 +358,7 @@ OF_REPLICAS: tuple[str, ...] = (
     "replica_leave",
     "replica_detach",
     "replica_attach",
+    "replica_check",
     "replica_read",
     "replica_assign",
     "replica_variable",

@@ -135,6 +135,23 @@ class Replica(Collectives[Any], Devices):
         """The collectives as plans: `replica.plan.all_reduce(...)` gives Work that can be begun again and again."""
         return Plan(self)
 
+    # ---- requests ------------------------------------------------------------------------------------------
+
+    @property
+    def instance_state(self) -> Any:
+        """What create_state() made for this instance; None: it has none, or the function is no request's."""
+        self._check("dist_instance_state")
+        state = _cdist.dist_instance_state(self._handle)
+        return _calls.target_of(state).state if state else None
+
+    def check(self) -> None:
+        """Raises where the function that this replica runs is to end: Cancelled, DeadlineExceeded, Aborted.
+
+        A long function asks it now and then, where it calls no collectives, which find out for themselves.
+        """
+        self._check("dist_replica_check")
+        _cdist.dist_replica_check(self._handle)
+
     # ---- collectives; the rest of them is inherited --------------------------------------------------------
 
     def all_reduce(self, op: Op, x: Any, out: Any = None, **options: Unpack[Options]) -> Any:

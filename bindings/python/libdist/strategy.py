@@ -26,6 +26,7 @@ from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
 from .network import Network
 from .replica import Replica
+from .serve import Serving, give_up_requests, settle_requests
 from .topology import DeviceAssignment
 from .variables import Variable, create
 
@@ -44,7 +45,7 @@ class _Log:
             pass
 
 
-class Strategy(Outside, Input, Inspection):
+class Strategy(Outside, Input, Inspection, Serving):
     """R replicas: threads that run the same function, each on its part of the input, and meet in collectives.
 
     with libdist.Strategy(4) as strategy:
@@ -199,6 +200,7 @@ class Strategy(Outside, Input, Inspection):
             return
         for child in list(self._children):
             child.close()
+        settle_requests(self)
         _cdist.dist_strategy_destroy(self._handle)
         self._gone()
 
@@ -231,6 +233,7 @@ class Strategy(Outside, Input, Inspection):
         _strategies.pop(self._handle, None)
         self._handle = 0
         self._release_tokens()
+        self._end_instance_functions()
 
     def __enter__(self) -> Strategy:
         return self
@@ -477,6 +480,7 @@ def _close_all() -> None:
     patience = time.monotonic() + 10.0  # for runs that daemon threads have left under way
     for strategy in list(_strategies.values()):
         while strategy._handle:
+            give_up_requests(strategy)
             try:
                 strategy.close()
             except DistError:

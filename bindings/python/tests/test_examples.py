@@ -55,15 +55,16 @@ class Examples(unittest.TestCase):
             arguments = ["--epochs", 1, *options]
             self.assertEqual(parameters(run("digits", *arguments)), parameters(run_c("TRAIN_DIGITS", *arguments)))
 
-    def test_the_readmes_program(self):
+    def test_the_readmes_programs(self):
         text = (PYTHON / "README.md").read_text(encoding="utf-8")
-        program = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
-        printed = re.search(r"```text\n(.*?)```", text, re.DOTALL).group(1)
-        with tempfile.TemporaryDirectory() as elsewhere:  # where no folder is called libdist
-            result = subprocess.run(
-                [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=elsewhere
-            )
-        self.assertEqual(result.stdout, printed)
+        programs = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", text, re.DOTALL)
+        self.assertEqual(len(programs), 2)
+        for program, printed in programs:
+            with tempfile.TemporaryDirectory() as elsewhere:  # where no folder is called libdist
+                result = subprocess.run(
+                    [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=elsewhere
+                )
+            self.assertEqual(result.stdout, printed)
 
 
 if __name__ == "__main__":

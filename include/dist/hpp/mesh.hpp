@@ -199,17 +199,17 @@ value replica::run_on_devices(Body &&body, const value &args, const value &kwarg
 
 inline coordinates replica::device_coordinates() const {
   coordinates position;
-  check(dist_device_coordinates(handle_, position.data()));
+  dist::check(dist_device_coordinates(handle_, position.data()));
   return position;
 }
 inline axis_place replica::device_axis(const char *name) const {
   axis_place place;
-  check(dist_device_axis(handle_, name, &place.index, &place.size));
+  dist::check(dist_device_axis(handle_, name, &place.index, &place.size));
   return place;
 }
 inline group_ref replica::device_axis_group(const char *name) const {
   const dist_group *along = nullptr;
-  check(dist_device_axis_group(handle_, name, &along));
+  dist::check(dist_device_axis_group(handle_, name, &along));
   return group_ref(along);
 }
 inline void replica::halo_exchange(const const_tensor &in, const halo &around, const tensor &out,
@@ -218,14 +218,14 @@ inline void replica::halo_exchange(const const_tensor &in, const halo &around, c
   dist_tensor wider = out.get();
   const dist_halo c = around.get();
   const auto given = options.get();
-  check(dist_halo_exchange(handle_, &tile, &c, &wider, &given));
+  dist::check(dist_halo_exchange(handle_, &tile, &c, &wider, &given));
 }
 // dist::nothing where this device has nothing.
 inline void replica::reshard(const partition &from, const partition &to, const const_tensors &in,
                              const tensors &out, const collective_options &options) const {
   const dist_partition c_from = from.get(), c_to = to.get();
   const auto given = options.get();
-  check(dist_reshard(handle_, &c_from, &c_to, in.in(), out.out(), &given));
+  dist::check(dist_reshard(handle_, &c_from, &c_to, in.in(), out.out(), &given));
 }
 
 }  // namespace dist

@@ -40,6 +40,12 @@ class replica : public collectives<void> {
   void detach() const;  // Experimental.
   void attach() const;  // Experimental.
 
+  // ---- Requests (serve.hpp)
+  // What the instance has got by C's function; instance_state<type>() where that is dist::instances'. NULL: none.
+  void *instance_state() const noexcept;  // Experimental.
+  // Throws where the function that this replica runs is to end.
+  void check() const;  // Experimental.
+
   // body(begin, end), on this replica's share of the cores. What it throws ends the loop, and is thrown here.
   template <class Body>
   void parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&body) const;
@@ -107,7 +113,7 @@ template <class Body>
 void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&body) const {
   using plain = std::remove_reference_t<Body>;
   if constexpr (std::is_nothrow_invocable_v<plain &, int64_t, int64_t>) {
-    check(dist_parallel_for(
+    dist::check(dist_parallel_for(
         handle_, begin, end, grain,
         [](int64_t first, int64_t last, void *user_data) { (*static_cast<plain *>(user_data))(first, last); },
         detail::address_of(body)));
@@ -117,7 +123,7 @@ void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&bod
       std::atomic<bool> over{false};
       std::exception_ptr thrown{};  // by the piece that set `over`
     } all{std::addressof(body)};
-    check(dist_parallel_for(
+    dist::check(dist_parallel_for(
         handle_, begin, end, grain,
         [](int64_t first, int64_t last, void *user_data) {
           auto &self = *static_cast<loop *>(user_data);
@@ -150,9 +156,9 @@ void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&bod
 
 namespace dist {
 
-inline void replica::detach() const { check(dist_replica_detach(handle_)); }
+inline void replica::detach() const { dist::check(dist_replica_detach(handle_)); }
 
-inline void replica::attach() const { check(dist_replica_attach(handle_)); }
+inline void replica::attach() const { dist::check(dist_replica_attach(handle_)); }
 
 inline int32_t replica::device_replica() const noexcept { return dist_device_replica(handle_); }
 

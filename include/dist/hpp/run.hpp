@@ -234,7 +234,7 @@ inline double replica::reduce_apply(const reduction &op, const tensors &gradient
   if (c.num_states * n != how.num_states_)
     throw error(DIST_INVALID_ARGUMENT, "the states are whole lists like the parameters");
   c.out_norm = c.clip_norm > 0 ? &norm : nullptr;
-  check(dist_reduce_apply(handle_, op.op(), gradients.out(), parameters.out(), n, &c, &given));
+  dist::check(dist_reduce_apply(handle_, op.op(), gradients.out(), parameters.out(), n, &c, &given));
   return norm;
 }
 

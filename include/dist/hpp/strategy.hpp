@@ -18,6 +18,7 @@ struct dist_cluster_resolver;
 struct dist_drift;
 struct dist_straggler;
 struct dist_devices_options;
+struct dist_submit_options;
 struct DLManagedTensor;
 
 namespace dist {
@@ -29,6 +30,8 @@ class device_assignment_ref;
 class partition;
 class scope_guard;
 class colocation_guard;
+class completions;
+class request;
 struct value_shard;
 
 class strategy_ref {
@@ -72,6 +75,28 @@ class strategy_ref {
   template <class Body>
   void enter(int32_t replica_id, Body &&body) const;
   void cancel() const { check(dist_strategy_cancel(handle_)); }
+
+  // ---- Requests, each on one free replica (serve.hpp)
+  // body(replica), once, on one replica that is free. The function is moved into what this returns.
+  template <class Body>
+  request submit(Body &&body) const;  // Experimental.
+  template <class Body>
+  request submit(Body &&body, const dist_submit_options &options) const;  // Experimental.
+  // The same; the request arrives at `to` when it has ended, with its user_data.
+  template <class Body>
+  void submit(completions &to, Body &&body) const;  // Experimental.
+  template <class Body>
+  void submit(completions &to, Body &&body, dist_submit_options options,
+              void *user_data = nullptr) const;  // Experimental.
+  // The same; done(const request &), which is noexcept, is called when it has ended, on a thread of the library's.
+  template <class Body, class Done>
+  void submit_then(Body &&body, Done &&done) const;  // Experimental.
+  template <class Body, class Done>
+  void submit_then(Body &&body, Done &&done, dist_submit_options options) const;  // Experimental.
+  // Ends what dist::instances, or the first submit(), has opened.
+  void close_instances(int64_t timeout_ns = -1) const;  // Experimental.
+  // With DIST_THREADS_HOST: this thread is instance `replica_id` until they close.
+  void serve(int32_t replica_id) const;  // Experimental.
 
   // ---- Workers that come and go (workers.hpp)
   void reform() const;                                    // Experimental.

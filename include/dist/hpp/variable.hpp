@@ -106,7 +106,7 @@ inline void replica::assign(const variable_ref &variable, const const_tensor &gi
                             const collective_options &options) const {
   const dist_tensor view = given.get();
   const auto c = options.get();
-  check(dist_replica_assign(handle_, variable.get(), how, &view, &c));
+  dist::check(dist_replica_assign(handle_, variable.get(), how, &view, &c));
 }
 
 }  // namespace dist
@@ -167,7 +167,7 @@ inline variable_ref replica::variable(const char *name, const const_tensor &init
                                       const dist_variable_options &options) const {
   const dist_tensor view = initial.get();
   dist_variable *found = nullptr;
-  check(dist_replica_variable(handle_, name, &view, &options, &found));
+  dist::check(dist_replica_variable(handle_, name, &view, &options, &found));
   return variable_ref(found);
 }
 inline variable_ref replica::variable(const char *name, const const_tensor &initial) const {
@@ -177,12 +177,12 @@ inline variable_ref replica::variable(const char *name, const const_tensor &init
 inline void replica::assign_value(const variable_ref &variable, const value &given, int32_t how,
                                   const collective_options &options) const {
   const auto c = options.get();
-  check(dist_replica_assign_value(handle_, variable.get(), how, given.get(), &c));
+  dist::check(dist_replica_assign_value(handle_, variable.get(), how, given.get(), &c));
 }
 inline void replica::scatter(const variable_ref &variable, int32_t how, const value &slices,
                              const collective_options &options) const {
   const auto c = options.get();
-  check(dist_replica_scatter(handle_, variable.get(), how, slices.get(), &c));
+  dist::check(dist_replica_scatter(handle_, variable.get(), how, slices.get(), &c));
 }
 
 }  // namespace dist

@@ -59,6 +59,15 @@ static void in_the_order_of_their_ends(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* A thread that has a strategy by default is in no function of a replica. */
+static void by_a_thread_with_a_default_strategy(void **state) {
+  (void)state;
+  dist_completions *completions = completions_of();
+  assert_non_null(dist_get_strategy());
+  assert_null(next_of(completions, 1000));
+  dist_completions_destroy(completions);
+}
+
 static void a_descriptor_for_poll(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
@@ -263,6 +272,7 @@ int main(void) {
       cmocka_unit_test(told_by_a_function),
       cmocka_unit_test(a_told_function_that_blocks),
       cmocka_unit_test(ten_thousand_in_flight),
+      cmocka_unit_test(by_a_thread_with_a_default_strategy),
       cmocka_unit_test(what_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -483,6 +483,12 @@ struct Callbacks {
   virtual int64_t method(int64_t token, const char *name, int64_t cancel, int64_t timeout_ns, int64_t args) = 0;
   /* closure: a dist_closure, there until the call is over */
   virtual int64_t closure(int64_t token, int64_t closure, int64_t args) = 0;
+  /* of instances; a state is a number that is not 0 */
+  virtual int64_t create_state(int64_t token, int64_t replica) = 0;
+  virtual void destroy_state(int64_t token, int64_t state) = 0;
+  virtual int32_t warm_up(int64_t token, int64_t replica) = 0;
+  /* a step of a batcher's; batch: a dist_batch, there until the call is over */
+  virtual int32_t step(int64_t token, int64_t replica, int64_t batch) = 0;
   /* of a parameter server; n tensors by tensor_at() */
   virtual int32_t update_variables(int64_t token, int64_t variables, int64_t n, int64_t args) = 0;
   /* spec by tensor_at(); partitions by set_number_at(), as many as it has dimensions */
@@ -561,6 +567,20 @@ static dist_status on_method(const dist_rpc_context *context, dist_value *args, 
 static dist_status on_closure(dist_closure *closure, dist_value *args, dist_value **out, void *token) {
   return hand_over(callbacks->closure(number(token), number(closure), number(args)), out);
 }
+static dist_status on_create_state(dist_replica *replica, void **out_state, void *token) {
+  return hand_over(callbacks->create_state(number(token), number(replica)), out_state);
+}
+static void on_destroy_state(void *state, void *token) {
+  callbacks->destroy_state(number(token), number(state));
+}
+static dist_status on_warm_up(dist_replica *replica, void *token) {
+  return callbacks->warm_up(number(token), number(replica));
+}
+static dist_status on_step(dist_replica *replica, dist_batch *batch, void *token) {
+  return callbacks->step(number(token), number(replica), number(batch));
+}
+/* an item's state, or a result: a token too */
+static void on_free(void *what, void *) { callbacks->release(number(what)); }
 static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
   return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
 }
@@ -862,6 +882,34 @@ SWIGINTERN dist_kubernetes_options *new_dist_kubernetes_options(){
     return options;
   }
 SWIGINTERN void delete_dist_kubernetes_options(dist_kubernetes_options *self){ delete dist_swig::kept(self); }
+
+/** dist_submit() with its options; the request's token is dist_work_user_data(). */
+static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int32_t priority,
+                          int64_t timeout_ns, dist_cancel *cancel, dist_completions *completions,
+                          dist_work **out_work) {
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.priority = priority;
+  options.timeout_ns = timeout_ns;
+  options.cancel = cancel;
+  options.completions = completions;
+  return dist_submit(strategy, fn, user_data, &options, out_work);
+}
+
+
+/** dist_batcher_submit() with its options; the item's token is dist_work_user_data(), and dist_batch_user_data(). */
+static dist_status batcher_submit(dist_batcher *batcher, int64_t token, int32_t priority, int64_t timeout_ns,
+                                  dist_cancel *cancel, dist_completions *completions, int64_t length, int64_t bytes,
+                                  dist_work **out_work) {
+  dist_item_options options = DIST_ITEM_OPTIONS_INIT;
+  options.priority = priority;
+  options.timeout_ns = timeout_ns;
+  options.cancel = cancel;
+  options.completions = completions;
+  options.length = length;
+  options.bytes = bytes;
+  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_work);
+}
+
 SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ self->allocator = dist_swig::counting; }
 SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
     dist_swig::Kept<dist_strategy_options> *options = new dist_swig::Kept<dist_strategy_options>();
@@ -966,6 +1014,29 @@ SWIGINTERN void dist_apply_options_set_function(dist_apply_options *self,int64_t
   }
 SWIGINTERN void dist_apply_options_want_norm(dist_apply_options *self){ self->out_norm = &dist_swig::kept(self)->norm; }
 SWIGINTERN double dist_apply_options_norm(dist_apply_options *self){ return dist_swig::kept(self)->norm; }
+SWIGINTERN dist_instances_options *new_dist_instances_options(){
+    dist_swig::Kept<dist_instances_options> *options = new dist_swig::Kept<dist_instances_options>();
+    dist_instances_options_init(options, sizeof(dist_instances_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_instances_options(dist_instances_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_instances_options_set_functions(dist_instances_options *self,int64_t token,int32_t has_state,int32_t has_warm_up){
+    if (has_state) self->create_state = dist_swig::on_create_state;
+    if (has_state) self->destroy_state = dist_swig::on_destroy_state;
+    if (has_warm_up) self->warm_up = dist_swig::on_warm_up;
+    self->user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN dist_batcher_options *new_dist_batcher_options(){
+    dist_swig::Kept<dist_batcher_options> *options = new dist_swig::Kept<dist_batcher_options>();
+    dist_batcher_options_init(options, sizeof(dist_batcher_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_batcher_options(dist_batcher_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_batcher_options_set_buckets(dist_batcher_options *self,long long const *numbers,size_t n){
+    self->buckets = n ? dist_swig::keep(self, numbers, n) : nullptr;
+    self->num_buckets = n;
+  }
+SWIGINTERN void dist_batcher_options_set_tokens(dist_batcher_options *self){ self->free_state = self->free_result = dist_swig::on_free; }
 SWIGINTERN dist_variable_options *new_dist_variable_options(){
     dist_swig::Kept<dist_variable_options> *options = new dist_swig::Kept<dist_variable_options>();
     dist_variable_options_init(options, sizeof(dist_variable_options));
@@ -1428,14 +1499,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_f700c3c34968abdf(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_97a44fe0c51cfb2a(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_f700c3c34968abdf(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_97a44fe0c51cfb2a(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_f700c3c34968abdf(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1444,12 +1515,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_f700c3c34968abdf(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_97a44fe0c51cfb2a(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1462,12 +1533,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_f700c3c34968abdf(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_97a44fe0c51cfb2a(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1478,12 +1549,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_f700c3c34968abdf(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_f700c3c34968abdf(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_97a44fe0c51cfb2a(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1494,12 +1565,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_f700c3c34968abdf(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_f700c3c34968abdf(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_97a44fe0c51cfb2a(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1518,12 +1589,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_f700c3c34968abdf(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_97a44fe0c51cfb2a(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1532,12 +1603,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_f700c3c34968abdf(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_f700c3c34968abdf(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_97a44fe0c51cfb2a(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1552,12 +1623,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_f700c3c34968abdf(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_f700c3c34968abdf(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_97a44fe0c51cfb2a(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1570,12 +1641,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_f700c3c34968abdf(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f700c3c34968abdf(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_97a44fe0c51cfb2a(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1586,12 +1657,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f700c3c34968abdf(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_f700c3c34968abdf(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_97a44fe0c51cfb2a(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1602,24 +1673,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_f700c3c34968abdf(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_97a44fe0c51cfb2a(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_f700c3c34968abdf(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_97a44fe0c51cfb2a(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_f700c3c34968abdf(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_97a44fe0c51cfb2a(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1636,12 +1707,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_f700c3c34968abdf(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_f700c3c34968abdf(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_97a44fe0c51cfb2a(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1652,12 +1723,66 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_f700c3c34968abdf(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_f700c3c34968abdf(int, long long token, long long variables, long long n, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
+int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  long long swig_replica;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int64_t)replica; 
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_97a44fe0c51cfb2a(int, long long token, long long state);
+void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
+  long long swig_token;
+  long long swig_state;
+  
+  swig_token = (int64_t)token; 
+  swig_state = (int64_t)state; 
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_state);
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
+int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_replica;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int64_t)replica; 
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_97a44fe0c51cfb2a(int, long long token, long long replica, long long batch);
+int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_replica;
+  long long swig_batch;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int64_t)replica; 
+  swig_batch = (int64_t)batch; 
+  result = Swig_DirectorCallbacks_callback_step_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_batch);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_97a44fe0c51cfb2a(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1670,12 +1795,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_f700c3c34968abdf(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_f700c3c34968abdf(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_97a44fe0c51cfb2a(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1686,12 +1811,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_f700c3c34968abdf(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_f700c3c34968abdf(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_97a44fe0c51cfb2a(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1700,10 +1825,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_f700c3c34968abdf(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_f700c3c34968abdf(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_97a44fe0c51cfb2a(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1716,10 +1841,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_f700c3c34968abdf(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_f700c3c34968abdf(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_97a44fe0c51cfb2a(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1740,10 +1865,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_f700c3c34968abdf(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_f700c3c34968abdf(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_97a44fe0c51cfb2a(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1758,12 +1883,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_f700c3c34968abdf(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f700c3c34968abdf(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_97a44fe0c51cfb2a(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1776,12 +1901,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f700c3c34968abdf(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_f700c3c34968abdf(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_97a44fe0c51cfb2a(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1796,12 +1921,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_f700c3c34968abdf(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_f700c3c34968abdf(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_97a44fe0c51cfb2a(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1812,15 +1937,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_f700c3c34968abdf(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_f700c3c34968abdf(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_97a44fe0c51cfb2a(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_f700c3c34968abdf(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_97a44fe0c51cfb2a(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1828,14 +1953,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_f700c3c34968abdf(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_97a44fe0c51cfb2a(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_f700c3c34968abdf(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_97a44fe0c51cfb2a(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_f700c3c34968abdf(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_97a44fe0c51cfb2a(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1856,7 +1981,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_f700c3c34968abdf(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1865,7 +1990,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_f700c3c34968abdf(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_97a44fe0c51cfb2a(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1875,7 +2000,7 @@ void _wrap_Swig_free_cdist_f700c3c34968abdf(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_f700c3c34968abdf(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1888,7 +2013,7 @@ void *_wrap_Swig_malloc_cdist_f700c3c34968abdf(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_OK_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1900,7 +2025,7 @@ intgo _wrap_DIST_OK_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CANCELLED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1912,7 +2037,7 @@ intgo _wrap_DIST_CANCELLED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_UNKNOWN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1924,7 +2049,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1936,7 +2061,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1948,7 +2073,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_NOT_FOUND_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1960,7 +2085,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1972,7 +2097,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1984,7 +2109,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -1996,7 +2121,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2008,7 +2133,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ABORTED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2020,7 +2145,7 @@ intgo _wrap_DIST_ABORTED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2032,7 +2157,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2044,7 +2169,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_INTERNAL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2056,7 +2181,7 @@ intgo _wrap_DIST_INTERNAL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2068,7 +2193,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DATA_LOSS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2080,7 +2205,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_F16_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2092,7 +2217,7 @@ intgo _wrap_DIST_F16_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_BF16_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2104,7 +2229,7 @@ intgo _wrap_DIST_BF16_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_F32_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2116,7 +2241,7 @@ intgo _wrap_DIST_F32_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_F64_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2128,7 +2253,7 @@ intgo _wrap_DIST_F64_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_I8_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2140,7 +2265,7 @@ intgo _wrap_DIST_I8_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_U8_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2152,7 +2277,7 @@ intgo _wrap_DIST_U8_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_I16_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2164,7 +2289,7 @@ intgo _wrap_DIST_I16_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_U16_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2176,7 +2301,7 @@ intgo _wrap_DIST_U16_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_I32_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2188,7 +2313,7 @@ intgo _wrap_DIST_I32_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_U32_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2200,7 +2325,7 @@ intgo _wrap_DIST_U32_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_I64_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2212,7 +2337,7 @@ intgo _wrap_DIST_I64_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_U64_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2224,7 +2349,7 @@ intgo _wrap_DIST_U64_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COMPLEX64_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2236,7 +2361,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_BOOL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2248,7 +2373,7 @@ intgo _wrap_DIST_BOOL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2260,7 +2385,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2272,7 +2397,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2284,7 +2409,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2296,7 +2421,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2308,7 +2433,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REDUCE_USER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2320,7 +2445,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2332,7 +2457,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2344,7 +2469,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2356,7 +2481,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2368,7 +2493,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2380,7 +2505,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2392,7 +2517,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2404,7 +2529,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2416,7 +2541,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2428,7 +2553,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2440,7 +2565,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2452,7 +2577,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2464,7 +2589,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2476,7 +2601,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2488,7 +2613,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2500,7 +2625,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2512,7 +2637,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2524,7 +2649,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2536,7 +2661,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2548,7 +2673,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2560,7 +2685,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2572,7 +2697,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2584,7 +2709,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2596,7 +2721,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2608,7 +2733,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2620,7 +2745,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2632,7 +2757,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2644,7 +2769,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2656,7 +2781,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2668,7 +2793,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2680,7 +2805,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2692,7 +2817,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_THREADS_HOST_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2704,7 +2829,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2716,7 +2841,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2728,7 +2853,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2740,7 +2865,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2752,7 +2877,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2764,7 +2889,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2776,7 +2901,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2788,7 +2913,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2800,7 +2925,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2812,7 +2937,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2824,7 +2949,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2836,7 +2961,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_LIST_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2848,7 +2973,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_DICT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2860,7 +2985,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2872,7 +2997,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2884,7 +3009,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2896,7 +3021,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2908,7 +3033,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2920,7 +3045,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2932,7 +3057,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2944,7 +3069,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2956,7 +3081,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2968,7 +3093,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2980,7 +3105,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -2992,7 +3117,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3004,7 +3129,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3016,7 +3141,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3028,7 +3153,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3040,7 +3165,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3052,7 +3177,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3064,7 +3189,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ASSIGN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3076,7 +3201,7 @@ intgo _wrap_DIST_ASSIGN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3088,7 +3213,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3100,7 +3225,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3112,7 +3237,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3124,7 +3249,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3136,7 +3261,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3148,7 +3273,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3160,7 +3285,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_OFF_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3172,7 +3297,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3184,7 +3309,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_FILE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3196,7 +3321,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_DATA_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3208,7 +3333,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SHARD_HINT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3220,7 +3345,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3232,7 +3357,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3244,7 +3369,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3256,7 +3381,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3268,7 +3393,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3280,7 +3405,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_NDIM_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3292,7 +3417,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3304,7 +3429,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3316,7 +3441,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_LOG_ERROR_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3328,7 +3453,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_LOG_WARNING_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3340,7 +3465,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_LOG_INFO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3352,7 +3477,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3364,7 +3489,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3376,7 +3501,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3388,7 +3513,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3400,7 +3525,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3412,7 +3537,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3424,7 +3549,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3436,7 +3561,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3448,7 +3573,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3460,7 +3585,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3472,7 +3597,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3484,7 +3609,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3496,7 +3621,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3508,7 +3633,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_METRIC_SUM_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3520,7 +3645,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3532,7 +3657,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3544,7 +3669,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_APPLY_SGD_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3556,7 +3681,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3568,7 +3693,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3580,7 +3705,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3592,7 +3717,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3604,7 +3729,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3616,7 +3741,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3628,7 +3753,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3640,7 +3765,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3652,7 +3777,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_EDGE_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3664,7 +3789,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_TASK_UNSET_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3676,7 +3801,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3688,7 +3813,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3700,7 +3825,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3712,7 +3837,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3724,7 +3849,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3736,7 +3861,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3748,7 +3873,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -3760,7 +3885,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-long long _wrap_memory_counter_cdist_f700c3c34968abdf() {
+long long _wrap_memory_counter_cdist_97a44fe0c51cfb2a() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3771,7 +3896,7 @@ long long _wrap_memory_counter_cdist_f700c3c34968abdf() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f700c3c34968abdf(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3784,7 +3909,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f700c3c34968abdf(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3794,7 +3919,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3804,7 +3929,7 @@ void _wrap_delete_Callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3821,7 +3946,7 @@ intgo _wrap_Callbacks_replica_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3842,7 +3967,7 @@ long long _wrap_Callbacks_values_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3861,7 +3986,7 @@ long long _wrap_Callbacks_merge_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3880,7 +4005,7 @@ intgo _wrap_Callbacks_update_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3910,7 +4035,7 @@ long long _wrap_Callbacks_update_values_cdist_f700c3c34968abdf(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3927,7 +4052,7 @@ long long _wrap_Callbacks_source_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3953,7 +4078,7 @@ long long _wrap_Callbacks_file_source_cdist_f700c3c34968abdf(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3974,7 +4099,7 @@ long long _wrap_Callbacks_dataset_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3993,7 +4118,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_f700c3c34968abdf(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4012,7 +4137,7 @@ long long _wrap_Callbacks_value_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4027,7 +4152,7 @@ long long _wrap_Callbacks_initial_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4055,7 +4180,7 @@ long long _wrap_Callbacks_method_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4074,7 +4199,74 @@ long long _wrap_Callbacks_closure_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, 
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_create_state_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int64_t)(arg1)->create_state(arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_Callbacks_destroy_state_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  (arg1)->destroy_state(arg2,arg3);
+  
+}
+
+
+intgo _wrap_Callbacks_warm_up_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int32_t)(arg1)->warm_up(arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_step_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int32_t)(arg1)->step(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_update_variables_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4095,7 +4287,7 @@ intgo _wrap_Callbacks_update_variables_cdist_f700c3c34968abdf(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4114,7 +4306,7 @@ intgo _wrap_Callbacks_partition_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4130,7 +4322,7 @@ void _wrap_Callbacks_loop_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4150,7 +4342,7 @@ void _wrap_Callbacks_reduce_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4178,7 +4370,7 @@ void _wrap_Callbacks_apply_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4201,7 +4393,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_f700c3c34968abdf(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4222,7 +4414,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_f700c3c34968abdf(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4245,7 +4437,7 @@ intgo _wrap_Callbacks_gather_components_cdist_f700c3c34968abdf(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4266,7 +4458,7 @@ void _wrap_Callbacks_log_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4278,7 +4470,7 @@ void _wrap_Callbacks_release_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4288,7 +4480,7 @@ void _wrap_set_callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4318,7 +4510,7 @@ void _wrap_ClusterJobs_add_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4331,7 +4523,7 @@ long long _wrap_ClusterJobs_size_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4344,7 +4536,7 @@ long long _wrap_ClusterJobs_get_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_f700c3c34968abdf() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_97a44fe0c51cfb2a() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4355,7 +4547,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4365,7 +4557,7 @@ void _wrap_delete_ClusterJobs_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4378,7 +4570,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_f700c3c34968abdf(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4391,7 +4583,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_f700c3c34968abdf(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4408,7 +4600,7 @@ void _wrap_ResolverAnswer_set_text_cdist_f700c3c34968abdf(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4420,7 +4612,7 @@ void _wrap_ResolverAnswer_set_number_cdist_f700c3c34968abdf(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4432,7 +4624,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_f700c3c34968abdf(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_SPEC_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4444,7 +4636,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4456,7 +4648,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4468,7 +4660,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4480,7 +4672,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4492,7 +4684,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4504,7 +4696,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_f700c3c34968abdf() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -4516,7 +4708,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_f700c3c34968abdf() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_f700c3c34968abdf(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4529,7 +4721,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4539,7 +4731,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4549,7 +4741,7 @@ void _wrap_delete_ResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4584,7 +4776,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_f700c3c34968abdf(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4594,7 +4786,7 @@ void _wrap_set_resolver_callbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4621,7 +4813,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_f700c3c34968abdf(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4650,7 +4842,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_f700c3c34968abdf(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4683,7 +4875,7 @@ _gostring_ _wrap_partitions_min_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4716,7 +4908,7 @@ _gostring_ _wrap_partitions_max_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4746,7 +4938,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_f700c3c34968abdf(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4773,7 +4965,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4800,7 +4992,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_f700c3c34968abdf(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4810,7 +5002,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4823,7 +5015,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4838,7 +5030,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4868,7 +5060,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4902,7 +5094,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4941,7 +5133,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_f700c3c34968abdf(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4956,7 +5148,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4969,7 +5161,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4999,7 +5191,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5031,7 +5223,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5066,7 +5258,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5092,7 +5284,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_f700c3c34968abdf(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5122,7 +5314,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5154,7 +5346,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5186,7 +5378,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_f700c3c34968abdf(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5218,7 +5410,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_f700c3c34968abdf(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5250,7 +5442,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_f700c3c34968abdf(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5262,7 +5454,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_f700c3c34968abdf(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5275,7 +5467,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5287,7 +5479,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5300,7 +5492,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5312,7 +5504,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_f700c3c34968
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5325,7 +5517,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_f700c3c3496
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5344,7 +5536,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_f700c3c34968abdf(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5357,7 +5549,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_f700c3c3496
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5376,7 +5568,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_f700c3c34968a
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5389,7 +5581,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_f700c3c
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5408,7 +5600,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_f700c3c34968abdf(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5421,7 +5613,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_f700c3c34968a
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_f700c3c34968abdf() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_97a44fe0c51cfb2a() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5432,7 +5624,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_f70
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5442,7 +5634,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_f700c3c34968abdf(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5459,7 +5651,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5476,7 +5668,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_f700c3c34968abdf(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_f700c3c34968abdf(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5501,7 +5693,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_f700c3c34968abdf(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5524,7 +5716,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5536,7 +5728,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_f700c3c34968abdf(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5549,7 +5741,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_f700c3c34968abdf(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5561,7 +5753,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_f700c3c34968abdf(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5574,7 +5766,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_f700c3c34968abdf(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5586,7 +5778,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_f700c3c34968abdf(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5599,7 +5791,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_f700c3c34968abdf(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5618,7 +5810,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_f700c3c34968abdf(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5631,7 +5823,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_f700c3c34968abdf(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5650,7 +5842,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_f700c3c34968abdf(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5663,7 +5855,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5675,7 +5867,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5688,7 +5880,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5700,7 +5892,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_f700c3c34968abdf(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5713,7 +5905,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_f700c3c34968abdf(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5725,7 +5917,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_f700c3c34968abdf(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5738,7 +5930,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_f700c3c34968abdf(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5750,7 +5942,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_f700c3c34968abdf(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5763,7 +5955,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_f700c3c34968abdf(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_f700c3c34968abdf() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_97a44fe0c51cfb2a() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5774,7 +5966,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5784,7 +5976,7 @@ void _wrap_delete_dist_slurm_options_cdist_f700c3c34968abdf(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5796,7 +5988,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_f700c3c34968abdf(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5821,7 +6013,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_f700c3c34968abdf(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5853,7 +6045,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_f700c3c34968abdf(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5865,7 +6057,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_f700c3c34968abdf(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5878,7 +6070,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_f700c3c34968abdf(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5890,7 +6082,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_f700c3c34968abdf(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5903,7 +6095,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_f700c3c34968abdf(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5915,7 +6107,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_f700c3c34968abdf(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5928,7 +6120,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5940,7 +6132,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_f700c3c34968abdf(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5953,7 +6145,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5965,7 +6157,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_f700c3c34968abdf(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5978,7 +6170,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_f700c3c34968abdf(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5997,7 +6189,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_f700c3c34968abdf(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6010,7 +6202,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6029,7 +6221,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_f700c3c34968abdf(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6042,7 +6234,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6061,7 +6253,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_f700c3c34968abdf(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6074,7 +6266,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6093,7 +6285,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_f700c3c34968abdf(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6106,7 +6298,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_f700c3c34968abdf() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_97a44fe0c51cfb2a() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6117,7 +6309,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6127,7 +6319,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_f700c3c34968abdf(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6152,7 +6344,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_f700c3c34968abdf(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6179,7 +6371,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_f700c3c34968abdf(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6189,7 +6381,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6212,7 +6404,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6240,7 +6432,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_f700c3c34968abdf(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6263,7 +6455,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6291,7 +6483,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_f700c3c34968abdf(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6319,7 +6511,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_f700c3c34968abdf(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6361,7 +6553,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_f700c3c34968abdf(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6393,7 +6585,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_f700c3c34968abdf(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6419,7 +6611,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_f700c3c34968abdf(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6431,7 +6623,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6443,7 +6635,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6455,7 +6647,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_f700c3c34968abdf() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6484,7 +6676,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6513,7 +6705,80 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_f700c3c34968abdf() {
+_gostring_ _wrap_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long *_swig_go_6) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  int32_t arg4 ;
+  int64_t arg5 ;
+  dist_cancel *arg6 = (dist_cancel *) 0 ;
+  dist_completions *arg7 = (dist_completions *) 0 ;
+  dist_work **arg8 = (dist_work **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (int32_t)_swig_go_2; 
+  arg5 = (int64_t)_swig_go_3; 
+  arg6 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
+  arg7 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
+  arg8 = (dist_work **)_swig_go_6; 
+  
+  result = (dist_status)submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_batcher_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+  dist_batcher *arg1 = (dist_batcher *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  dist_cancel *arg5 = (dist_cancel *) 0 ;
+  dist_completions *arg6 = (dist_completions *) 0 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  dist_work **arg9 = (dist_work **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
+  arg6 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (dist_work **)_swig_go_8; 
+  
+  result = (dist_status)batcher_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_version_cdist_97a44fe0c51cfb2a() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6524,7 +6789,7 @@ intgo _wrap_dist_version_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_f700c3c34968abdf(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6542,7 +6807,7 @@ intgo _wrap_dist_has_feature_cdist_f700c3c34968abdf(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_f700c3c34968abdf(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6555,7 +6820,7 @@ _gostring_ _wrap_dist_status_name_cdist_f700c3c34968abdf(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6583,7 +6848,7 @@ _gostring_ _wrap_dist_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6595,7 +6860,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6607,7 +6872,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6619,7 +6884,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6631,7 +6896,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6643,7 +6908,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6655,7 +6920,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6667,7 +6932,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6679,7 +6944,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6691,7 +6956,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6703,7 +6968,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -6715,7 +6980,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_f700c3c34968abdf() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_f700c3c34968abdf(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6730,7 +6995,7 @@ _gostring_ _wrap_dist_enum_name_cdist_f700c3c34968abdf(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6760,7 +7025,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_f700c3c34968abdf(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6772,7 +7037,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_f700c3c34968abdf(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6785,7 +7050,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_f700c3c34968abdf(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6797,7 +7062,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_f700c3c34968abdf(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6810,7 +7075,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f700c3c34968abdf(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6822,7 +7087,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6835,7 +7100,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_f700c3c34968abdf(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6847,7 +7112,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6860,7 +7125,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_f700c3c34968abdf(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6872,7 +7137,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6885,7 +7150,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6904,7 +7169,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_f700c3c34968abdf(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6917,7 +7182,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f700c3c34968ab
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6929,7 +7194,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_f700c3c34968abdf(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6942,7 +7207,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6954,7 +7219,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_f700c3c34968abdf(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6967,7 +7232,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6979,7 +7244,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_f700c3c34968abdf(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6992,7 +7257,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_f700c3c34968ab
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7004,7 +7269,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f700c3c34968abd
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7017,7 +7282,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f700c3c34968ab
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7029,7 +7294,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_f700c3c34968abdf(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7042,7 +7307,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7054,7 +7319,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_f700c3c34968abdf(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7067,7 +7332,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7079,7 +7344,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_f700c3c34968abdf(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7092,7 +7357,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -7104,7 +7369,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_f700c3c34968abdf(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -7117,7 +7382,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -7129,7 +7394,7 @@ void _wrap_dist_strategy_options_network_set_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -7142,7 +7407,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_f700c3c34968abdf(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7154,7 +7419,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_f700c3c34968abdf(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7167,7 +7432,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7179,7 +7444,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7192,7 +7457,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_f700c3c34968abdf(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7204,7 +7469,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_f700c3c34968abdf(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7217,7 +7482,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7227,7 +7492,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_f700c3c34968abdf(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f700c3c34968abdf() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_97a44fe0c51cfb2a() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7238,7 +7503,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7248,7 +7513,7 @@ void _wrap_delete_dist_strategy_options_cdist_f700c3c34968abdf(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7260,7 +7525,7 @@ void _wrap_dist_strategy_options_set_log_cdist_f700c3c34968abdf(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7281,7 +7546,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7304,7 +7569,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_f700c3c34968abdf(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7318,7 +7583,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_f700c3c34968abdf(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7338,7 +7603,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7361,7 +7626,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_f700c3c34968abdf(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7382,7 +7647,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7403,7 +7668,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7416,7 +7681,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7439,7 +7704,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7452,7 +7717,7 @@ intgo _wrap_dist_strategy_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7484,7 +7749,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7516,7 +7781,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7547,7 +7812,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_f700c3c34968abdf(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7559,7 +7824,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_f700c3c34968abdf(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7572,7 +7837,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_f700c3c34968abdf(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7584,7 +7849,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7597,7 +7862,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7609,7 +7874,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f700c3c34968
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7622,7 +7887,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f700c3c3496
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7634,7 +7899,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7647,7 +7912,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7659,7 +7924,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f700c3c34968a
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7672,7 +7937,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f700c3c34968
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7684,7 +7949,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f700c3c34968
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7697,7 +7962,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f700c3c3496
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7709,7 +7974,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f700c3c34968abdf(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7722,7 +7987,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7734,7 +7999,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7747,7 +8012,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7759,7 +8024,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7772,7 +8037,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7784,7 +8049,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f700c3c34968abdf
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7797,7 +8062,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7809,7 +8074,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f700c3c34968ab
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7822,7 +8087,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f700c3c34968a
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7834,7 +8099,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f700c3c34968abdf
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7847,7 +8112,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7859,7 +8124,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_f700c3c34968abdf(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7872,7 +8137,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_f700c3c34968abdf(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7884,7 +8149,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_f700c3c34968abd
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7897,7 +8162,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_f700c3c34968ab
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7909,7 +8174,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7922,7 +8187,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7934,7 +8199,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_f700c3c34968abdf(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7947,7 +8212,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7959,7 +8224,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_f700c3c34968abdf(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7972,7 +8237,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7984,7 +8249,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_f700c3c34968abdf(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7997,7 +8262,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_f700c3c34968abdf(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f700c3c34968abdf() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_97a44fe0c51cfb2a() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8008,7 +8273,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f700c3c34968a
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8018,7 +8283,7 @@ void _wrap_delete_dist_strategy_properties_cdist_f700c3c34968abdf(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_f700c3c34968abdf(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8041,7 +8306,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8064,7 +8329,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f700c3c34968abdf(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8076,7 +8341,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_f700c3c34968abdf(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8089,7 +8354,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8099,7 +8364,7 @@ void _wrap_dist_network_options_count_memory_cdist_f700c3c34968abdf(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_f700c3c34968abdf() {
+dist_network_options *_wrap_new_dist_network_options_cdist_97a44fe0c51cfb2a() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8110,7 +8375,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8120,7 +8385,7 @@ void _wrap_delete_dist_network_options_cdist_f700c3c34968abdf(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_f700c3c34968abdf(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8145,7 +8410,7 @@ _gostring_ _wrap_dist_network_create_cdist_f700c3c34968abdf(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -8155,7 +8420,7 @@ void _wrap_dist_network_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -8167,7 +8432,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_f700c3c34968abdf(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8180,7 +8445,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_f700c3c34968abdf(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8192,7 +8457,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_f700c3c34968abdf(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8205,7 +8470,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_f700c3c34968abdf(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8217,7 +8482,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8230,7 +8495,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_f700c3c34968abdf() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_97a44fe0c51cfb2a() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8241,7 +8506,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8251,7 +8516,7 @@ void _wrap_delete_dist_reform_options_cdist_f700c3c34968abdf(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_f700c3c34968abdf(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8274,7 +8539,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8297,7 +8562,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8309,7 +8574,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8322,7 +8587,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8334,7 +8599,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f700c3c34968abdf
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8347,7 +8612,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8359,7 +8624,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f700c3c34968abdf
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8372,7 +8637,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8384,7 +8649,7 @@ void _wrap_dist_run_options_cancel_set_cdist_f700c3c34968abdf(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8397,7 +8662,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_f700c3c34968abdf(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_f700c3c34968abdf() {
+dist_run_options *_wrap_new_dist_run_options_cdist_97a44fe0c51cfb2a() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8408,7 +8673,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8418,7 +8683,7 @@ void _wrap_delete_dist_run_options_cdist_f700c3c34968abdf(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8446,7 +8711,7 @@ _gostring_ _wrap_dist_run_cdist_f700c3c34968abdf(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8480,7 +8745,7 @@ _gostring_ _wrap_dist_run_values_cdist_f700c3c34968abdf(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8493,7 +8758,7 @@ intgo _wrap_dist_replica_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8506,7 +8771,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -8519,7 +8784,7 @@ long long _wrap_dist_replica_strategy_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8551,7 +8816,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8583,7 +8848,7 @@ _gostring_ _wrap_dist_merge_call_cdist_f700c3c34968abdf(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8608,7 +8873,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8631,7 +8896,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8652,7 +8917,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8673,7 +8938,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_f700c3c34968abdf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_97a44fe0c51cfb2a(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8696,7 +8961,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_f700c3c34968abdf(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8724,7 +8989,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8737,7 +9002,7 @@ intgo _wrap_dist_cancel_signalled_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8747,7 +9012,7 @@ void _wrap_dist_cancel_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8759,7 +9024,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_f700c3c34968abdf(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8772,7 +9037,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_f700c3c34968abdf(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8791,7 +9056,7 @@ void _wrap_dist_collective_options_tag_set_cdist_f700c3c34968abdf(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8804,7 +9069,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_f700c3c34968abdf(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8816,7 +9081,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8829,7 +9094,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8841,7 +9106,7 @@ void _wrap_dist_collective_options_group_set_cdist_f700c3c34968abdf(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8854,7 +9119,7 @@ long long _wrap_dist_collective_options_group_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8866,7 +9131,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_f700c3c34968abdf(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8879,7 +9144,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8891,7 +9156,7 @@ void _wrap_dist_collective_options_axis_set_cdist_f700c3c34968abdf(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8904,7 +9169,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_f700c3c34968abdf(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8916,7 +9181,7 @@ void _wrap_dist_collective_options_planned_set_cdist_f700c3c34968abdf(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8929,7 +9194,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_f700c3c34968abdf(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8941,7 +9206,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f700c3c34968abdf(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8954,7 +9219,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8966,7 +9231,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8979,7 +9244,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8991,7 +9256,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_f700c3c34968abdf(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9004,7 +9269,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_f700c3c34968abdf(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9016,7 +9281,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_f700c3c34968ab
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9029,7 +9294,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_f700c3c34
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_f700c3c34968abdf() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_97a44fe0c51cfb2a() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9040,7 +9305,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9050,7 +9315,7 @@ void _wrap_delete_dist_collective_options_cdist_f700c3c34968abdf(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9064,7 +9329,7 @@ void _wrap_dist_collective_options_set_weights_cdist_f700c3c34968abdf(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9076,7 +9341,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_f700c3c34968abdf(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9090,7 +9355,7 @@ void _wrap_dist_collective_options_set_splits_cdist_f700c3c34968abdf(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9100,7 +9365,7 @@ void _wrap_dist_collective_options_begin_work_cdist_f700c3c34968abdf(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9113,7 +9378,7 @@ long long _wrap_dist_collective_options_work_cdist_f700c3c34968abdf(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9150,7 +9415,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9189,7 +9454,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9226,7 +9491,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9261,7 +9526,7 @@ _gostring_ _wrap_dist_all_gather_cdist_f700c3c34968abdf(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9298,7 +9563,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9335,7 +9600,7 @@ _gostring_ _wrap_dist_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9372,7 +9637,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9407,7 +9672,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_f700c3c34968abdf(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9446,7 +9711,7 @@ _gostring_ _wrap_dist_scan_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9485,7 +9750,7 @@ _gostring_ _wrap_dist_permute_cdist_f700c3c34968abdf(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_f700c3c34968abdf(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -9508,7 +9773,7 @@ _gostring_ _wrap_dist_barrier_cdist_f700c3c34968abdf(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9537,7 +9802,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9564,7 +9829,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9591,7 +9856,7 @@ _gostring_ _wrap_dist_group_create_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9612,7 +9877,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9625,7 +9890,7 @@ intgo _wrap_dist_group_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9640,7 +9905,7 @@ intgo _wrap_dist_group_rank_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9652,7 +9917,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_f700c3c34968abdf(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9665,7 +9930,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9677,7 +9942,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f700c3c34968abdf(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9690,7 +9955,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f700c3c34968
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9702,7 +9967,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_f700c3c34968abdf(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9715,7 +9980,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9727,7 +9992,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9740,7 +10005,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_f700c3c34968abdf(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_f700c3c34968abdf() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_97a44fe0c51cfb2a() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9751,7 +10016,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_f700c3c34
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9761,7 +10026,7 @@ void _wrap_delete_dist_communication_options_cdist_f700c3c34968abdf(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9786,7 +10051,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9798,7 +10063,7 @@ void _wrap_dist_apply_options_kind_set_cdist_f700c3c34968abdf(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9811,7 +10076,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_f700c3c34968abdf(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9823,7 +10088,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_f700c3c34968abdf(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9836,7 +10101,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_f700c3c34968abdf(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9848,7 +10113,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_f700c3c34968abdf(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9861,7 +10126,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_f700c3c34968abdf(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9873,7 +10138,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_f700c3c34968abdf(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9886,7 +10151,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_f700c3c34968abdf(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_f700c3c34968abdf() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_97a44fe0c51cfb2a() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9897,7 +10162,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9907,7 +10172,7 @@ void _wrap_delete_dist_apply_options_cdist_f700c3c34968abdf(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9923,7 +10188,7 @@ void _wrap_dist_apply_options_set_states_cdist_f700c3c34968abdf(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9935,7 +10200,7 @@ void _wrap_dist_apply_options_set_function_cdist_f700c3c34968abdf(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9945,7 +10210,7 @@ void _wrap_dist_apply_options_want_norm_cdist_f700c3c34968abdf(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9958,7 +10223,7 @@ double _wrap_dist_apply_options_norm_cdist_f700c3c34968abdf(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9997,7 +10262,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10023,7 +10288,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_f700c3c34968abdf(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10046,7 +10311,7 @@ _gostring_ _wrap_dist_work_test_cdist_f700c3c34968abdf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10069,7 +10334,7 @@ _gostring_ _wrap_dist_work_wait_cdist_f700c3c34968abdf(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10096,7 +10361,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_f700c3c34968abdf(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10117,7 +10382,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10127,7 +10392,7 @@ void _wrap_dist_work_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10148,7 +10413,7 @@ _gostring_ _wrap_dist_work_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -10171,7 +10436,757 @@ _gostring_ _wrap_dist_work_ready_cdist_f700c3c34968abdf(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_97a44fe0c51cfb2a() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PRIORITY_MIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PRIORITY_MAX_cdist_97a44fe0c51cfb2a() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PRIORITY_MAX;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_instances_options_helper_threads_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->helper_threads = arg2;
+  
+}
+
+
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->helper_threads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_instances_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_queued = arg2;
+  
+}
+
+
+long long _wrap_dist_instances_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_queued);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_instances_options_spin_ns_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->spin_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_instances_options_spin_ns_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->spin_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_instances_options *_wrap_new_dist_instances_options_cdist_97a44fe0c51cfb2a() {
+  dist_instances_options *result = 0 ;
+  dist_instances_options *_swig_go_result;
+  
+  
+  result = (dist_instances_options *)new_dist_instances_options();
+  *(dist_instances_options **)&_swig_go_result = (dist_instances_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_instances_options_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  delete_dist_instances_options(arg1);
+  
+}
+
+
+void _wrap_dist_instances_options_set_functions_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  dist_instances_options_set_functions(arg1,arg2,arg3,arg4);
+  
+}
+
+
+_gostring_ _wrap_dist_instances_open_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_instances_options *arg2 = (dist_instances_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_instances_options **)&_swig_go_1; 
+  
+  result = (dist_status)dist_instances_open(arg1,(dist_instances_options const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_instances_close_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int64_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (dist_status)dist_instances_close(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_serve_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (dist_status)dist_serve(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_instance_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (void *)dist_instance_state((dist_replica const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_check_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_replica_check(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_work_user_data_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (void *)dist_work_user_data((dist_work const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_completions_create_cdist_97a44fe0c51cfb2a(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+  dist_allocator *arg1 = (dist_allocator *) 0 ;
+  dist_completions **arg2 = (dist_completions **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_allocator **)&_swig_go_0; 
+  arg2 = (dist_completions **)_swig_go_1; 
+  
+  result = (dist_status)dist_completions_create((dist_allocator const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_completions_next_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_completions *arg1 = (dist_completions *) 0 ;
+  int64_t arg2 ;
+  dist_work **arg3 = (dist_work **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (dist_work **)_swig_go_2; 
+  
+  result = (dist_status)dist_completions_next(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_completions_descriptor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
+  dist_completions *arg1 = (dist_completions *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_completions_descriptor(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_completions_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_completions *arg1 = (dist_completions *) 0 ;
+  
+  arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_completions_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_batcher_options_max_items_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_items = arg2;
+  
+}
+
+
+intgo _wrap_dist_batcher_options_max_items_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_items);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_delay_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_delay_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_max_waiting_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_waiting = arg2;
+  
+}
+
+
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_waiting);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_max_bytes_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_continuous_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->continuous = arg2;
+  
+}
+
+
+intgo _wrap_dist_batcher_options_continuous_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->continuous);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_options_max_results_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_results = arg2;
+  
+}
+
+
+intgo _wrap_dist_batcher_options_max_results_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_results);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_97a44fe0c51cfb2a() {
+  dist_batcher_options *result = 0 ;
+  dist_batcher_options *_swig_go_result;
+  
+  
+  result = (dist_batcher_options *)new_dist_batcher_options();
+  *(dist_batcher_options **)&_swig_go_result = (dist_batcher_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_batcher_options_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  delete_dist_batcher_options(arg1);
+  
+}
+
+
+void _wrap_dist_batcher_options_set_buckets_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_batcher_options_set_buckets(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_batcher_options_set_tokens_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
+  
+  arg1 = *(dist_batcher_options **)&_swig_go_0; 
+  
+  dist_batcher_options_set_tokens(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_batcher_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_batch_fn arg2 = (dist_batch_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_batcher_options *arg4 = (dist_batcher_options *) 0 ;
+  dist_batcher **arg5 = (dist_batcher **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_step : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = *(dist_batcher_options **)&_swig_go_2; 
+  arg5 = (dist_batcher **)_swig_go_3; 
+  
+  result = (dist_status)dist_batcher_create(arg1,arg2,arg3,(dist_batcher_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batcher_count_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+  dist_batcher *arg1 = (dist_batcher *) 0 ;
+  int64_t *arg2 = (int64_t *) 0 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  
+  arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t *)_swig_go_1; 
+  arg3 = (int64_t *)_swig_go_2; 
+  
+  dist_batcher_count(arg1,arg2,arg3);
+  
+}
+
+
+_gostring_ _wrap_dist_batcher_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_batcher *arg1 = (dist_batcher *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_batcher_destroy(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_batch_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  
+  result = dist_batch_size((dist_batch const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_batch_bucket_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int64_t)dist_batch_bucket((dist_batch const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_batch_user_data_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (void *)dist_batch_user_data((dist_batch const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_batch_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (void *)dist_batch_state((dist_batch const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batch_set_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  void *arg3 = (void *) 0 ;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (void *)dist_swig::pointer(_swig_go_2); 
+  
+  dist_batch_set_state(arg1,SWIG_STD_MOVE(arg2),arg3);
+  
+}
+
+
+_gostring_ _wrap_dist_batch_check_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (dist_status)dist_batch_check(arg1,SWIG_STD_MOVE(arg2));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_batch_emit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  void *arg3 = (void *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (void *)dist_swig::pointer(_swig_go_2); 
+  
+  result = (dist_status)dist_batch_emit(arg1,SWIG_STD_MOVE(arg2),arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_batch_end_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+  dist_batch *arg1 = (dist_batch *) 0 ;
+  size_t arg2 ;
+  dist_status arg3 ;
+  
+  arg1 = (dist_batch *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (dist_status)_swig_go_2; 
+  
+  dist_batch_end(arg1,SWIG_STD_MOVE(arg2),arg3);
+  
+}
+
+
+_gostring_ _wrap_dist_work_take_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  int64_t arg2 ;
+  void **arg3 = (void **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (void **)_swig_go_2; 
+  
+  result = (dist_status)dist_work_take(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10199,7 +11214,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10232,7 +11247,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10259,7 +11274,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10286,7 +11301,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10313,7 +11328,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10340,7 +11355,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10376,7 +11391,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10399,7 +11414,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10422,7 +11437,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -10450,7 +11465,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -10463,7 +11478,7 @@ long long _wrap_dist_value_retain_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -10473,7 +11488,7 @@ void _wrap_dist_value_release_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10486,7 +11501,7 @@ intgo _wrap_dist_value_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10499,7 +11514,7 @@ long long _wrap_dist_value_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -10514,7 +11529,7 @@ long long _wrap_dist_value_item_cdist_f700c3c34968abdf(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10529,7 +11544,7 @@ _gostring_ _wrap_dist_value_key_cdist_f700c3c34968abdf(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10549,7 +11564,7 @@ long long _wrap_dist_value_get_cdist_f700c3c34968abdf(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -10585,7 +11600,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10598,7 +11613,7 @@ long long _wrap_dist_value_variable_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10628,7 +11643,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10656,7 +11671,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10685,7 +11700,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10698,7 +11713,7 @@ _gostring_ _wrap_dist_value_text_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10711,7 +11726,7 @@ long long _wrap_dist_value_object_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_f700c3c34968abdf(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_97a44fe0c51cfb2a(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10736,7 +11751,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_f700c3c34968abdf(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_97a44fe0c51cfb2a(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -10759,7 +11774,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10771,7 +11786,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_f700c3c34968abdf(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10784,7 +11799,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_f700c3c34968abdf(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10803,7 +11818,7 @@ void _wrap_dist_variable_options_name_set_cdist_f700c3c34968abdf(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10816,7 +11831,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_f700c3c34968abdf(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10828,7 +11843,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10841,7 +11856,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10853,7 +11868,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_f700c3c34968abdf(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10866,7 +11881,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_f700c3c34968abdf(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10878,7 +11893,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_f700c3c34968abdf(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10891,7 +11906,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_f700c3c34968abdf(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_f700c3c34968abdf() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_97a44fe0c51cfb2a() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10902,7 +11917,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10912,7 +11927,7 @@ void _wrap_delete_dist_variable_options_cdist_f700c3c34968abdf(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10924,7 +11939,7 @@ void _wrap_dist_variable_options_set_initial_cdist_f700c3c34968abdf(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10954,7 +11969,7 @@ _gostring_ _wrap_dist_variable_create_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10964,7 +11979,7 @@ void _wrap_dist_variable_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10977,7 +11992,7 @@ _gostring_ _wrap_dist_variable_name_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10990,7 +12005,7 @@ intgo _wrap_dist_variable_num_copies_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11028,7 +12043,7 @@ _gostring_ _wrap_dist_variable_component_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11053,7 +12068,7 @@ _gostring_ _wrap_dist_variable_read_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11080,7 +12095,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11105,7 +12120,7 @@ _gostring_ _wrap_dist_replica_read_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11137,7 +12152,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11174,7 +12189,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11187,7 +12202,7 @@ _gostring_ _wrap_dist_variable_class_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11200,7 +12215,7 @@ intgo _wrap_dist_variable_synchronization_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11213,7 +12228,7 @@ intgo _wrap_dist_variable_aggregation_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11226,7 +12241,7 @@ intgo _wrap_dist_variable_trainable_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -11241,7 +12256,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11275,7 +12290,7 @@ _gostring_ _wrap_dist_variable_device_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11300,7 +12315,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11327,7 +12342,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11356,7 +12371,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11385,7 +12400,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11416,7 +12431,7 @@ _gostring_ _wrap_dist_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11447,7 +12462,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11480,7 +12495,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11507,7 +12522,7 @@ _gostring_ _wrap_dist_gather_cdist_f700c3c34968abdf(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -11537,7 +12552,7 @@ _gostring_ _wrap_dist_update_cdist_f700c3c34968abdf(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -11549,7 +12564,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_f700c3c34968abdf(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11562,7 +12577,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_f700c3c34968abdf(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_f700c3c34968abdf() {
+dist_update_options *_wrap_new_dist_update_options_cdist_97a44fe0c51cfb2a() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -11573,7 +12588,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -11583,7 +12598,7 @@ void _wrap_delete_dist_update_options_cdist_f700c3c34968abdf(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11619,7 +12634,7 @@ _gostring_ _wrap_dist_replica_update_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11644,7 +12659,7 @@ _gostring_ _wrap_dist_local_results_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11671,7 +12686,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_f700c3c34968abdf(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11699,7 +12714,7 @@ _gostring_ _wrap_dist_destination_device_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11735,7 +12750,7 @@ _gostring_ _wrap_dist_update_values_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11769,7 +12784,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11782,7 +12797,7 @@ long long _wrap_dist_value_container_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11811,7 +12826,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11842,7 +12857,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11869,7 +12884,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11896,7 +12911,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f700c3c34968abdf(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11919,7 +12934,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f700c3c34968abdf(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11931,7 +12946,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_f700c3c34968abdf(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11944,7 +12959,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_f700c3c34968abdf(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11956,7 +12971,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_f700c3c34968abdf(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11969,7 +12984,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11988,7 +13003,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f700c3c34968abdf
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12001,7 +13016,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f700c3c349
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -12013,7 +13028,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_f700c3c3
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12026,7 +13041,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_f70
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -12036,7 +13051,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_f700c3c34968abdf(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f700c3c34968abdf() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_97a44fe0c51cfb2a() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -12047,7 +13062,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f700c3c3496
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -12057,7 +13072,7 @@ void _wrap_delete_dist_cross_device_options_cdist_f700c3c34968abdf(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -12069,7 +13084,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -12085,7 +13100,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_f700c3c34968abdf(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -12108,7 +13123,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_f700c3c34968abdf(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -12118,7 +13133,7 @@ void _wrap_dist_cross_device_destroy_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12131,7 +13146,7 @@ intgo _wrap_dist_cross_device_kind_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12144,7 +13159,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12157,7 +13172,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12169,7 +13184,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_f700c3c34968abdf(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12182,7 +13197,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -12194,7 +13209,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_f700c3c34968abdf(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12207,7 +13222,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f700c3c34968abd
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12219,7 +13234,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_f700c3c34968abdf(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12232,7 +13247,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_f700c3c34968abdf(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12244,7 +13259,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_f700c3c34968abdf(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12257,7 +13272,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_f700c3c34968abdf(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -12269,7 +13284,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_f700c3c34968abdf(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -12282,7 +13297,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_f700c3c34968abdf(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12294,7 +13309,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_f700c3c34968abdf(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12307,7 +13322,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f700c3c34968abdf(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12319,7 +13334,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_f700c3c34968abdf(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12332,7 +13347,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_f700c3c34968abdf(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12344,7 +13359,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_f700c3c34968abdf(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12357,7 +13372,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_f700c3c34968abdf(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12369,7 +13384,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_f700c3c34968abdf(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12382,7 +13397,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12394,7 +13409,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_f700c3c34968abdf(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12407,7 +13422,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f700c3c34968abdf(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12419,7 +13434,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_f700c3c34968abdf(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12432,7 +13447,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_f700c3c34968abdf(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12444,7 +13459,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_f700c3c34968abdf(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12457,7 +13472,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f700c3c34968abdf(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12469,7 +13484,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_f700c3c34968abdf(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12482,7 +13497,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12494,7 +13509,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12507,7 +13522,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12519,7 +13534,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f700c3c34968ab
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12532,7 +13547,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f700c3c34968a
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12544,7 +13559,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_f700c3c34968abdf(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12557,7 +13572,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f700c3c34968abdf() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_97a44fe0c51cfb2a() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -12568,7 +13583,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -12578,7 +13593,7 @@ void _wrap_delete_dist_dataset_options_cdist_f700c3c34968abdf(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12592,7 +13607,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_f700c3c34968abdf(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -12624,7 +13639,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f700c3c34968abdf(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12655,7 +13670,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_f700c3c34968abdf(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12667,7 +13682,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12680,7 +13695,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12692,7 +13707,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12705,7 +13720,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12717,7 +13732,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f700c3c34968abdf(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12730,7 +13745,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f700c3c34968abdf(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_f700c3c34968abdf() {
+dist_input_context *_wrap_new_dist_input_context_cdist_97a44fe0c51cfb2a() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -12741,7 +13756,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -12751,7 +13766,7 @@ void _wrap_delete_dist_input_context_cdist_f700c3c34968abdf(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12776,7 +13791,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f700c3c34968abd
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12806,7 +13821,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_f700c3c34968abdf(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12816,7 +13831,7 @@ void _wrap_dist_dataset_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12839,7 +13854,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12851,7 +13866,7 @@ void _wrap_dist_position_pass_set_cdist_f700c3c34968abdf(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12864,7 +13879,7 @@ long long _wrap_dist_position_pass_get_cdist_f700c3c34968abdf(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12876,7 +13891,7 @@ void _wrap_dist_position_elements_set_cdist_f700c3c34968abdf(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12889,7 +13904,7 @@ long long _wrap_dist_position_elements_get_cdist_f700c3c34968abdf(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12901,7 +13916,7 @@ void _wrap_dist_position_examples_set_cdist_f700c3c34968abdf(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12914,7 +13929,7 @@ long long _wrap_dist_position_examples_get_cdist_f700c3c34968abdf(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12926,7 +13941,7 @@ void _wrap_dist_position_batches_set_cdist_f700c3c34968abdf(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12939,7 +13954,7 @@ long long _wrap_dist_position_batches_get_cdist_f700c3c34968abdf(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_f700c3c34968abdf() {
+dist_position *_wrap_new_dist_position_cdist_97a44fe0c51cfb2a() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12950,7 +13965,7 @@ dist_position *_wrap_new_dist_position_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_position_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12960,7 +13975,7 @@ void _wrap_delete_dist_position_cdist_f700c3c34968abdf(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_f700c3c34968abdf(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12983,7 +13998,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_f700c3c34968abdf(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -13008,7 +14023,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13031,7 +14046,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -13041,7 +14056,7 @@ void _wrap_dist_iterator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13083,7 +14098,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13114,7 +14129,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13137,7 +14152,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -13167,7 +14182,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -13190,7 +14205,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13213,7 +14228,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_f700c3c34968abdf(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13225,7 +14240,7 @@ void _wrap_dist_drift_num_copies_set_cdist_f700c3c34968abdf(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13238,7 +14253,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_f700c3c34968abdf(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13250,7 +14265,7 @@ void _wrap_dist_drift_replica_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13263,7 +14278,7 @@ intgo _wrap_dist_drift_replica_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13275,7 +14290,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_f700c3c34968abdf(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13288,7 +14303,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_f700c3c34968abdf(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -13300,7 +14315,7 @@ void _wrap_dist_drift_element_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13313,7 +14328,7 @@ long long _wrap_dist_drift_element_get_cdist_f700c3c34968abdf(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_f700c3c34968abdf() {
+dist_drift *_wrap_new_dist_drift_cdist_97a44fe0c51cfb2a() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -13324,7 +14339,7 @@ dist_drift *_wrap_new_dist_drift_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -13334,7 +14349,7 @@ void _wrap_delete_dist_drift_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -13359,7 +14374,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -13391,7 +14406,7 @@ _gostring_ _wrap_dist_metric_create_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13429,7 +14444,7 @@ _gostring_ _wrap_dist_metric_update_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -13454,7 +14469,7 @@ _gostring_ _wrap_dist_metric_result_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -13477,7 +14492,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13490,7 +14505,7 @@ intgo _wrap_dist_metric_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13503,7 +14518,7 @@ _gostring_ _wrap_dist_metric_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -13516,7 +14531,7 @@ long long _wrap_dist_metric_variable_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -13526,7 +14541,7 @@ void _wrap_dist_metric_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13564,7 +14579,7 @@ _gostring_ _wrap_dist_average_loss_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13595,7 +14610,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13616,7 +14631,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13637,7 +14652,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13658,7 +14673,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_f700c3c34968abdf() {
+long long _wrap_dist_get_strategy_cdist_97a44fe0c51cfb2a() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -13669,7 +14684,7 @@ long long _wrap_dist_get_strategy_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_f700c3c34968abdf() {
+intgo _wrap_dist_has_strategy_cdist_97a44fe0c51cfb2a() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13680,7 +14695,7 @@ intgo _wrap_dist_has_strategy_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_f700c3c34968abdf() {
+intgo _wrap_dist_in_cross_replica_context_cdist_97a44fe0c51cfb2a() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13691,7 +14706,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_f700c3c34968abdf() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_f700c3c34968abdf() {
+long long _wrap_dist_get_replica_cdist_97a44fe0c51cfb2a() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -13702,7 +14717,7 @@ long long _wrap_dist_get_replica_cdist_f700c3c34968abdf() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13725,7 +14740,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13746,7 +14761,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -13758,7 +14773,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_f700c3c34968abdf(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13771,7 +14786,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_f700c3c34968abdf(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -13783,7 +14798,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_f700c3c34968abdf(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -13796,7 +14811,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f700c3c34968abdf
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f700c3c34968abdf() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_97a44fe0c51cfb2a() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -13807,7 +14822,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13817,7 +14832,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_f700c3c34968abdf(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13838,7 +14853,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_f700c3c34968abdf(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13859,7 +14874,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13880,7 +14895,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f700c3c34968abdf(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13914,7 +14929,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13948,7 +14963,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13978,7 +14993,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13991,7 +15006,7 @@ long long _wrap_dist_checkpoint_size_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -14006,7 +15021,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14049,7 +15064,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14079,7 +15094,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -14091,7 +15106,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_f700c3c34968abdf(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14104,7 +15119,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_f700c3c34968abdf(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -14116,7 +15131,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_f700c3c34968abdf(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14129,7 +15144,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_f700c3c34968abdf(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_f700c3c34968abdf() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_97a44fe0c51cfb2a() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -14140,7 +15155,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_f700c3c
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -14150,7 +15165,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_f700c3c34968abdf(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -14182,7 +15197,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_f700c3c34968abdf(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14207,7 +15222,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -14220,7 +15235,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -14235,7 +15250,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14255,7 +15270,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -14265,7 +15280,7 @@ void _wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -14277,7 +15292,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -14289,7 +15304,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_f700c3c34968abdf() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_f700c3c34968abdf() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_97a44fe0c51cfb2a() {
   int result;
   intgo _swig_go_result;
   
@@ -14301,7 +15316,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14320,7 +15335,7 @@ void _wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14333,7 +15348,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_f700c3c34968abdf(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -14345,7 +15360,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14358,7 +15373,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_f700c3c34968abdf(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_f700c3c34968abdf() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_97a44fe0c51cfb2a() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -14369,7 +15384,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -14379,7 +15394,7 @@ void _wrap_delete_dist_preemption_options_cdist_f700c3c34968abdf(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -14393,7 +15408,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -14418,7 +15433,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14428,7 +15443,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14438,7 +15453,7 @@ void _wrap_dist_preemption_notify_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14466,7 +15481,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14491,7 +15506,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14501,7 +15516,7 @@ void _wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14514,7 +15529,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14526,7 +15541,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14539,7 +15554,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14551,7 +15566,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_f700c3c34968abdf(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14564,7 +15579,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_f700c3c34968abdf(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -14574,7 +15589,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_f700c3c34968abdf() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_97a44fe0c51cfb2a() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -14585,7 +15600,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -14595,7 +15610,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_f700c3c34968abdf(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -14632,7 +15647,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -14666,7 +15681,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14687,7 +15702,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14700,7 +15715,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14721,7 +15736,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -14733,7 +15748,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14746,7 +15761,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -14756,7 +15771,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_f700c3c34968abdf() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_97a44fe0c51cfb2a() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -14767,7 +15782,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_f700c3c34968abd
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -14777,7 +15792,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_f700c3c34968abdf(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -14814,7 +15829,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -14824,7 +15839,7 @@ void _wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -14836,7 +15851,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14849,7 +15864,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -14861,7 +15876,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -14874,7 +15889,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_f700c3c34968abdf(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_f700c3c34968abdf() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_97a44fe0c51cfb2a() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -14885,7 +15900,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -14895,7 +15910,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_f700c3c34968abdf(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14929,7 +15944,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_f700c3c34968abdf(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14963,7 +15978,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_f700c3c34968abdf(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14988,7 +16003,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15013,7 +16028,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15026,7 +16041,7 @@ intgo _wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -15036,7 +16051,7 @@ void _wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -15049,7 +16064,7 @@ long long _wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -15059,7 +16074,7 @@ void _wrap_dist_remote_value_release_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15071,7 +16086,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15084,7 +16099,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15103,7 +16118,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15116,7 +16131,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -15128,7 +16143,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15141,7 +16156,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_f700c3c34968abdf(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -15153,7 +16168,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15166,7 +16181,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_f700c3c34968abdf
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -15176,7 +16191,7 @@ void _wrap_dist_server_options_count_memory_cdist_f700c3c34968abdf(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_f700c3c34968abdf() {
+dist_server_options *_wrap_new_dist_server_options_cdist_97a44fe0c51cfb2a() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -15187,7 +16202,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -15197,7 +16212,7 @@ void _wrap_delete_dist_server_options_cdist_f700c3c34968abdf(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15231,7 +16246,7 @@ _gostring_ _wrap_dist_server_create_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -15254,7 +16269,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_f700c3c34968abdf(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -15288,7 +16303,7 @@ _gostring_ _wrap_dist_server_register_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -15323,7 +16338,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_f700c3c34968abdf(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15344,7 +16359,7 @@ _gostring_ _wrap_dist_server_start_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15357,7 +16372,7 @@ _gostring_ _wrap_dist_server_target_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -15382,7 +16397,7 @@ _gostring_ _wrap_dist_server_join_cdist_f700c3c34968abdf(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -15392,7 +16407,7 @@ void _wrap_dist_server_stop_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15413,7 +16428,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15426,7 +16441,7 @@ _gostring_ _wrap_dist_closure_name_cdist_f700c3c34968abdf(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15439,7 +16454,7 @@ long long _wrap_dist_closure_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15452,7 +16467,7 @@ intgo _wrap_dist_closure_worker_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -15465,7 +16480,7 @@ long long _wrap_dist_closure_cancel_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15499,7 +16514,7 @@ _gostring_ _wrap_dist_closure_read_cdist_f700c3c34968abdf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15531,7 +16546,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15563,7 +16578,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15595,7 +16610,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -15636,7 +16651,7 @@ _gostring_ _wrap_dist_closure_update_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15666,7 +16681,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15678,7 +16693,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_f700c3c34968abdf(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15691,7 +16706,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15703,7 +16718,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_f700c3c34968ab
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15716,7 +16731,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_f700c3c34968a
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15728,7 +16743,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_f700c3c34968abdf(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15741,7 +16756,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15753,7 +16768,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15766,7 +16781,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_f700c3c34968abdf(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15778,7 +16793,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15791,7 +16806,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_f700c3c3496
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_f700c3c34968abdf() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_97a44fe0c51cfb2a() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -15802,7 +16817,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_f700c3c34968a
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -15812,7 +16827,7 @@ void _wrap_delete_dist_coordinator_options_cdist_f700c3c34968abdf(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15824,7 +16839,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_f700c3c34968abdf(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -15849,7 +16864,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -15859,7 +16874,7 @@ void _wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -15871,7 +16886,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_f700c3c34968abdf(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15884,7 +16899,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_f700c3c34968abdf(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15903,7 +16918,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15916,7 +16931,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_f700c3c34968ab
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_f700c3c34968abdf() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_97a44fe0c51cfb2a() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -15927,7 +16942,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_f700c3c34968a
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -15937,7 +16952,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_f700c3c34968abdf(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15951,7 +16966,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15986,7 +17001,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15999,7 +17014,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16014,7 +17029,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16059,7 +17074,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -16102,7 +17117,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -16136,7 +17151,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16168,7 +17183,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16200,7 +17215,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16232,7 +17247,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -16273,7 +17288,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16301,7 +17316,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -16331,7 +17346,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -16343,7 +17358,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16356,7 +17371,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16368,7 +17383,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16381,7 +17396,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_f700c3c34968abdf(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_f700c3c34968abdf() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_97a44fe0c51cfb2a() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -16392,7 +17407,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -16402,7 +17417,7 @@ void _wrap_delete_dist_schedule_options_cdist_f700c3c34968abdf(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16436,7 +17451,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -16461,7 +17476,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -16484,7 +17499,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -16521,7 +17536,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16533,7 +17548,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_f700c3c34968abdf(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16546,7 +17561,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_f700c3c34968abdf(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16558,7 +17573,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_f700c3c34968abdf(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16571,7 +17586,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_f700c3c34968abdf(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16583,7 +17598,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_f700c3c34968abdf(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16596,7 +17611,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16608,7 +17623,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16621,7 +17636,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16633,7 +17648,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16646,7 +17661,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16658,7 +17673,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16671,7 +17686,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16683,7 +17698,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16696,7 +17711,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16708,7 +17723,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16721,7 +17736,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16733,7 +17748,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16746,7 +17761,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_f700c3c34968abdf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16758,7 +17773,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16771,7 +17786,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_f700c3c34968abdf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16783,7 +17798,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16796,7 +17811,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_f700c3c34968abdf(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -16808,7 +17823,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -16821,7 +17836,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_f700c3c34968abdf(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -16833,7 +17848,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -16846,7 +17861,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_f700c3c34968abdf
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_f700c3c34968abdf() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_97a44fe0c51cfb2a() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -16857,7 +17872,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_f700c3c34968abdf(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -16867,7 +17882,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_f700c3c34968abdf(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_f700c3c34968abdf(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -16890,7 +17905,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_f700c3c34968abdf() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_97a44fe0c51cfb2a() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -16901,7 +17916,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_f700c3c34968abdf() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_f700c3c34968abdf(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_97a44fe0c51cfb2a(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -16911,7 +17926,7 @@ void _wrap_delete_dist_topology_options_cdist_f700c3c34968abdf(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16944,7 +17959,7 @@ _gostring_ _wrap_dist_topology_create_cdist_f700c3c34968abdf(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -16954,7 +17969,7 @@ void _wrap_dist_topology_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16987,7 +18002,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -16997,7 +18012,7 @@ void _wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_f700c3c34968abdf(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_97a44fe0c51cfb2a(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -17020,7 +18035,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_f700c3c34968abdf(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17033,7 +18048,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17046,7 +18061,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17059,7 +18074,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17072,7 +18087,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17097,7 +18112,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_f700c3c34968abdf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17122,7 +18137,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_f700c3c34968abdf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17147,7 +18162,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17182,7 +18197,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17217,7 +18232,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -17248,7 +18263,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -17271,7 +18286,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -17284,7 +18299,7 @@ long long _wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17297,7 +18312,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17310,7 +18325,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17337,7 +18352,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17374,7 +18389,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17411,7 +18426,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17423,7 +18438,7 @@ void _wrap_dist_partition_kind_set_cdist_f700c3c34968abdf(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17436,7 +18451,7 @@ intgo _wrap_dist_partition_kind_get_cdist_f700c3c34968abdf(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17448,7 +18463,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_f700c3c34968abdf(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17461,7 +18476,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_f700c3c34968abdf(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17473,7 +18488,7 @@ void _wrap_dist_partition_logical_device_set_cdist_f700c3c34968abdf(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17486,7 +18501,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_f700c3c34968abdf(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17498,7 +18513,7 @@ void _wrap_dist_partition_uneven_set_cdist_f700c3c34968abdf(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17511,7 +18526,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_f700c3c34968abdf(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17523,7 +18538,7 @@ void _wrap_dist_partition_spmd_set_cdist_f700c3c34968abdf(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17536,7 +18551,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_f700c3c34968abdf(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_f700c3c34968abdf() {
+dist_partition *_wrap_new_dist_partition_cdist_97a44fe0c51cfb2a() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -17547,7 +18562,7 @@ dist_partition *_wrap_new_dist_partition_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -17557,7 +18572,7 @@ void _wrap_delete_dist_partition_cdist_f700c3c34968abdf(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17571,7 +18586,7 @@ void _wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17585,7 +18600,7 @@ void _wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17606,7 +18621,7 @@ _gostring_ _wrap_dist_partition_check_cdist_f700c3c34968abdf(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -17618,7 +18633,7 @@ void _wrap_dist_split_options_uneven_set_cdist_f700c3c34968abdf(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17631,7 +18646,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_f700c3c34968abdf(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_f700c3c34968abdf() {
+dist_split_options *_wrap_new_dist_split_options_cdist_97a44fe0c51cfb2a() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -17642,7 +18657,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -17652,7 +18667,7 @@ void _wrap_delete_dist_split_options_cdist_f700c3c34968abdf(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -17679,7 +18694,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17704,7 +18719,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17717,7 +18732,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -17730,7 +18745,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_f700c3c34968abdf(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -17753,7 +18768,7 @@ _gostring_ _wrap_dist_value_partition_cdist_f700c3c34968abdf(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -17765,7 +18780,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17778,7 +18793,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -17790,7 +18805,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17803,7 +18818,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_f700c3c34968abdf(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_f700c3c34968abdf() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_97a44fe0c51cfb2a() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -17814,7 +18829,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -17824,7 +18839,7 @@ void _wrap_delete_dist_devices_options_cdist_f700c3c34968abdf(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -17836,7 +18851,7 @@ void _wrap_dist_devices_options_add_result_cdist_f700c3c34968abdf(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -17870,7 +18885,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_f700c3c34968abdf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_f700c3c34968abdf(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17883,7 +18898,7 @@ intgo _wrap_dist_device_replica_cdist_f700c3c34968abdf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17915,7 +18930,7 @@ _gostring_ _wrap_dist_device_axis_cdist_f700c3c34968abdf(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -17945,7 +18960,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_f700c3c34968abdf(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -17957,7 +18972,7 @@ void _wrap_dist_halo_ndim_set_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17970,7 +18985,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_f700c3c34968abdf() {
+dist_halo *_wrap_new_dist_halo_cdist_97a44fe0c51cfb2a() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -17981,7 +18996,7 @@ dist_halo *_wrap_new_dist_halo_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -17991,7 +19006,7 @@ void _wrap_delete_dist_halo_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18005,7 +19020,7 @@ void _wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18019,7 +19034,7 @@ void _wrap_dist_halo_set_low_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18033,7 +19048,7 @@ void _wrap_dist_halo_set_high_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -18047,7 +19062,7 @@ void _wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -18082,7 +19097,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_f700c3c34968abdf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_f700c3c34968abdf(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -18119,7 +19134,7 @@ _gostring_ _wrap_dist_reshard_cdist_f700c3c34968abdf(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -18148,7 +19163,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_f700c3c34968abdf(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18168,7 +19183,7 @@ intgo _wrap_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18188,7 +19203,7 @@ intgo _wrap_fail_as_told_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -18213,7 +19228,7 @@ _gostring_ _wrap_rpc_arguments_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_97a44fe0c51cfb2a(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -18226,7 +19241,7 @@ _gostring_ _wrap_Text_text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18249,7 +19264,7 @@ _gostring_ _wrap_Text_explain_cdist_f700c3c34968abdf(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -18272,7 +19287,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_f700c3c34968abdf(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -18295,7 +19310,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_f700c3c34968abdf(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -18318,7 +19333,7 @@ _gostring_ _wrap_Text_describe_value_cdist_f700c3c34968abdf(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -18341,7 +19356,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_f700c3c34968abdf(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18364,7 +19379,7 @@ _gostring_ _wrap_Text_write_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -18387,7 +19402,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -18410,7 +19425,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_f700c3c34968abdf(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18440,7 +19455,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_f700c3c34968abdf(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -18463,7 +19478,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_f700c3c34968abdf(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_f700c3c34968abdf(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18491,7 +19506,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_f700c3c34968abdf(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_f700c3c34968abdf() {
+Text *_wrap_new_Text_cdist_97a44fe0c51cfb2a() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -18502,7 +19517,7 @@ Text *_wrap_new_Text_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_Text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_97a44fe0c51cfb2a(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -18512,7 +19527,7 @@ void _wrap_delete_Text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18535,7 +19550,7 @@ _gostring_ _wrap_Stragglers_read_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18548,7 +19563,7 @@ long long _wrap_Stragglers_size_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18563,7 +19578,7 @@ intgo _wrap_Stragglers_collective_cdist_f700c3c34968abdf(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18578,7 +19593,7 @@ intgo _wrap_Stragglers_group_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18593,7 +19608,7 @@ intgo _wrap_Stragglers_replica_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18608,7 +19623,7 @@ intgo _wrap_Stragglers_worker_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18623,7 +19638,7 @@ long long _wrap_Stragglers_rounds_cdist_f700c3c34968abdf(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18638,7 +19653,7 @@ long long _wrap_Stragglers_times_last_cdist_f700c3c34968abdf(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18653,7 +19668,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18668,7 +19683,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -18683,7 +19698,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_f700c3c34968abdf() {
+Stragglers *_wrap_new_Stragglers_cdist_97a44fe0c51cfb2a() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -18694,7 +19709,7 @@ Stragglers *_wrap_new_Stragglers_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -18704,7 +19719,7 @@ void _wrap_delete_Stragglers_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18717,7 +19732,7 @@ long long _wrap_Numbers_size_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18732,7 +19747,7 @@ long long _wrap_Numbers_at_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18744,7 +19759,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18756,7 +19771,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18768,7 +19783,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18780,7 +19795,7 @@ void _wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -18792,7 +19807,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -18819,7 +19834,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -18846,7 +19861,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abd
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -18858,7 +19873,7 @@ void _wrap_Numbers_partition_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -18870,7 +19885,7 @@ void _wrap_Numbers_partition_dimensions_cdist_f700c3c34968abdf(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -18895,7 +19910,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_f700c3c34968abdf(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -18935,7 +19950,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_f700c3c34968abdf(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -18958,7 +19973,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_f700c3c34968abdf() {
+Numbers *_wrap_new_Numbers_cdist_97a44fe0c51cfb2a() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -18969,7 +19984,7 @@ Numbers *_wrap_new_Numbers_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_Numbers_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -18979,7 +19994,7 @@ void _wrap_delete_Numbers_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -19004,7 +20019,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_f700c3c34968abdf(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -19035,7 +20050,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_f700c3c34968abdf(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -19062,7 +20077,7 @@ void _wrap_tensor_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -19076,7 +20091,7 @@ void _wrap_set_number_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_f700c3c34968abdf(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -19097,7 +20112,7 @@ void _wrap_Destinations_add_cdist_f700c3c34968abdf(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_f700c3c34968abdf(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -19110,7 +20125,7 @@ dist_destination *_wrap_Destinations_get_cdist_f700c3c34968abdf(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_f700c3c34968abdf() {
+Destinations *_wrap_new_Destinations_cdist_97a44fe0c51cfb2a() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -19121,7 +20136,7 @@ Destinations *_wrap_new_Destinations_cdist_f700c3c34968abdf() {
 }
 
 
-void _wrap_delete_Destinations_cdist_f700c3c34968abdf(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -19131,7 +20146,7 @@ void _wrap_delete_Destinations_cdist_f700c3c34968abdf(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19169,7 +20184,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19207,7 +20222,7 @@ _gostring_ _wrap_quick_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19235,7 +20250,7 @@ _gostring_ _wrap_run_until_cdist_f700c3c34968abdf(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

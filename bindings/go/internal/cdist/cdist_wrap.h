@@ -31,6 +31,10 @@ class SwigDirector_Callbacks : public Callbacks
   virtual int64_t initial(int64_t token);
   virtual int64_t method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args);
   virtual int64_t closure(int64_t token,int64_t closure,int64_t args);
+  virtual int64_t create_state(int64_t token,int64_t replica);
+  virtual void destroy_state(int64_t token,int64_t state);
+  virtual int32_t warm_up(int64_t token,int64_t replica);
+  virtual int32_t step(int64_t token,int64_t replica,int64_t batch);
   virtual int32_t update_variables(int64_t token,int64_t variables,int64_t n,int64_t args);
   virtual int32_t partition(int64_t token,int64_t spec,int64_t partitions);
   virtual void loop(int64_t token,int64_t begin,int64_t end);

@@ -8,7 +8,8 @@ import org.libdist.internal.DistModule;
 
 /**
  * An object by which any thread can ask what was begun with it to end early: {@link RunOptions#cancel},
- * {@link CollectiveOptions#cancel}, {@link DevicesOptions#cancel}, {@link RpcCallOptions#cancel}, {@link ScheduleOptions#cancel}.
+ * {@link CollectiveOptions#cancel}, {@link DevicesOptions#cancel}, {@link RpcCallOptions#cancel}, {@link ScheduleOptions#cancel},
+ * {@link SubmitOptions#cancel}.
  * One may serve any number of calls, of any strategies, at the same time; what was begun without it, or with another one, goes
  * on.
  *

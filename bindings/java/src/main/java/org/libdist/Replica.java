@@ -97,6 +97,29 @@ public final class Replica extends DeviceContext {
         return current == null || current.run == null ? null : current.run.reason(report);
     }
 
+    /** What {@link InstancesOptions#createState} made for this instance; null: it has none. */
+    public Object instanceState() {
+        return InstanceStates.of(DistModule.dist_instance_state(active("instance_state")));
+    }
+
+    /**
+     * As {@link #instanceState()}.
+     *
+     * @throws ClassCastException it is of another class
+     */
+    public <T> T instanceState(Class<T> type) {
+        return type.cast(instanceState());
+    }
+
+    /**
+     * Throws where the function that this replica runs is to end: its request, or run, was cancelled, or its
+     * deadline is over. A long function asks it now and then, where it calls no collectives, which find out for
+     * themselves.
+     */
+    public void check() {
+        DistModule.dist_replica_check(active("replica_check"));
+    }
+
     boolean isHere() {
         return Thread.currentThread() == thread && !ended;
     }

@@ -32,7 +32,7 @@ import org.libdist.internal.dist_strategy_properties;
  * }
  * }</pre>
  */
-public final class Strategy extends CrossReplica {
+public final class Strategy extends Serving {
     /** For strategies that come back from libdist: the same object again. */
     private static final ConcurrentMap<Long, WeakReference<Strategy>> LIVE = new ConcurrentHashMap<>();
 
@@ -314,12 +314,17 @@ public final class Strategy extends CrossReplica {
     /**
      * Ends the threads; nothing on a closed strategy. Values and variables stay readable.
      *
-     * @throws DistException FAILED_PRECONDITION while a run is under way, or groups or plans are left
+     * @throws DistException FAILED_PRECONDITION while a run or a request is under way, or groups or plans are left
      */
     @Override
     public void close() {
         if (boundTo == null) {
+            awaitEnded();
+            if (endsStates() && !life.isUsed()) {
+                closeInstances(Duration.ofNanos(-1));
+            }
             life.closeUnused();
+            statesEnd();
         }
     }
 
@@ -340,7 +345,13 @@ public final class Strategy extends CrossReplica {
                     "Strategy.close() inside a replica of the strategy: it cannot end here");
         }
         if (boundTo == null) {
-            life.shutDown(nanos, hasPeers);
+            try {
+                life.shutDown(nanos, hasPeers);
+            } finally {
+                if (life.isClosed()) {
+                    statesEnd();
+                }
+            }
         }
     }
 

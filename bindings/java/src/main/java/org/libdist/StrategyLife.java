@@ -40,6 +40,11 @@ final class StrategyLife extends Native {
         return super.isIdle() && !shuttingDown && !shutDown && dependents.isEmpty();
     }
 
+    /** Whether a call uses it, or it is closed. */
+    synchronized boolean isUsed() {
+        return users() > 0 || isClosed();
+    }
+
     synchronized void running(int more) {
         runs += more;
     }
@@ -126,7 +131,7 @@ final class StrategyLife extends Native {
     /** What the user's close() does: whether groups or plans are left libdist knows. */
     void closeUnused() {
         collectRest();
-        closeUnused("a run is under way: close the strategy after run() has returned");
+        closeUnused("a run or a request is under way: close the strategy after run() has returned");
     }
 
     /**

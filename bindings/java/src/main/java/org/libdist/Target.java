@@ -70,6 +70,19 @@ abstract class Target {
         throw unexpected();
     }
 
+    /** A token of the state. */
+    long createState(long replica) throws Exception {
+        throw unexpected();
+    }
+
+    void destroyState(long state) throws Exception {
+        throw unexpected();
+    }
+
+    void warmUp(long replica) throws Exception {
+        throw unexpected();
+    }
+
     void updateVariables(long variables, long n, long args) throws Exception {
         throw unexpected();
     }

@@ -2,6 +2,8 @@
 
 package org.libdist;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -42,6 +44,17 @@ final class Upcalls extends Callbacks {
             throw new DistException(Status.CANCELLED, "the call that this function belongs to is over");
         }
         return target;
+    }
+
+    /** The requests of a strategy that libdist has. */
+    static List<Request.Call<?>> requestsOf(Strategy strategy) {
+        List<Request.Call<?>> all = new ArrayList<>();
+        for (Target each : TARGETS.values()) {
+            if (each instanceof Request.Call && ((Request.Call<?>) each).strategy == strategy) {
+                all.add((Request.Call<?>) each);
+            }
+        }
+        return all;
     }
 
     @FunctionalInterface
@@ -202,6 +215,27 @@ final class Upcalls extends Callbacks {
     @Override
     public long closure(long token, long closure, long args) {
         return call(token, target -> target.closure(closure, args));
+    }
+
+    @Override
+    public long create_state(long token, long replica) {
+        return call(token, target -> target.createState(replica));
+    }
+
+    @Override
+    public void destroy_state(long token, long state) {
+        run(token, target -> {
+            target.destroyState(state);
+            return 0;
+        });
+    }
+
+    @Override
+    public int warm_up(long token, long replica) {
+        return (int) -call(token, target -> {
+            target.warmUp(replica);
+            return 0;
+        });
     }
 
     @Override

@@ -51,6 +51,7 @@ public final class BindingTest {
         NetworkTest.addTo(tap);
         InputTest.addTo(tap);
         PreemptionTest.addTo(tap);
+        ServeTest.addTo(tap);
         RpcTest.addTo(tap);
         ServersTest.addTo(tap);
         BadInputTest.addTo(tap);

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"libdist.example/dist/internal/cdist"
+)
+
+// ItemOptions are the rare choices of Batcher.Submit.
+type ItemOptions struct {
+	Priority int           // PriorityMin .. PriorityMax: the greater comes first
+	Timeout  time.Duration // until its end, from now; 0: as long as the context allows
+	Length   int64         // decides the bucket; 0 .. the last of BatcherOptions.Buckets
+	Bytes    int64         // that it counts for in BatcherOptions.MaxBytes
+}
+
+// Item is a request in a Batcher. Any goroutine may use it.
+type Item struct {
+	strategy *Strategy
+	batcher  *Batcher
+	ctx      context.Context
+	userData any
+	timeout  time.Duration
+	token    int64
+	ends     atomic.Bool // by Batch.End
+	err      error       // written before done is closed
+	done     chan struct{}
+	more     chan struct{} // there are results, or it has ended
+	stop     func() bool   // ends the watch of ctx; nil: there is none
+
+	mu   sync.Mutex
+	work int64 // 0: it has ended
+	own  error // what Batch.End, or its step, said
+	left []any // results that nobody had taken at its end
+}
+
+// Submit has an item wait for a step, and returns at once; userData is for Batch.UserData. The end of ctx ends the item: at
+// once while it waits, else before the next step. Otherwise it is as Strategy.Submit.
+func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions) (*Item, error) {
+	item := &Item{batcher: b, ctx: contextOr(ctx), userData: userData, timeout: options.Timeout,
+		done: make(chan struct{}), more: make(chan struct{}, 1)}
+	if over(item.ctx) {
+		return nil, refused(item.ctx)
+	}
+	queue, err := completions()
+	if err != nil {
+		return nil, err
+	}
+	var u uses
+	if b == nil {
+		return nil, newError(ErrInvalidArgument, "the batcher is nil: Strategy.NewBatcher makes one")
+	}
+	item.strategy = b.strategy
+	u.running(b.strategy)
+	native, priority := u.take(&b.object, "batcher"), u.int32("ItemOptions.Priority", options.Priority)
+	if u.err != nil {
+		u.end()
+		return nil, u.err
+	}
+	item.token = register(item)
+	item.mu.Lock() // it may end before its handle is here
+	defer item.mu.Unlock()
+	var work int64
+	err = fromNative(cdist.Batcher_submit(native, item.token, priority, timeoutWithin(item.ctx, options.Timeout), 0, queue,
+		options.Length, options.Bytes, &work))
+	b.drop() // who closes it while it has items is refused by libdist
+	if item.work = work; err != nil {
+		forget(item.token)
+		b.strategy.drop()
+		b.strategy.running.drop()
+		return nil, err
+	}
+	if item.ctx.Done() != nil {
+		item.stop = context.AfterFunc(item.ctx, item.Cancel)
+	}
+	return item, nil // its end is that of the strategy's uses
+}
+
+// Done is closed when the item has ended; Err says how.
+func (i *Item) Done() <-chan struct{} {
+	if i == nil {
+		return nil
+	}
+	return i.done
+}
+
+// Err is how the item has ended: nil, what its step returned, or Batch.End was given, or an *Error of libdist's; nil, too,
+// before its end.
+func (i *Item) Err() error {
+	select {
+	case <-i.Done():
+		return i.err
+	default:
+		return nil
+	}
+}
+
+// Wait waits until the item has ended, and says how, as Err; the end of ctx ends the wait, and the item goes on. In a
+// continuous batcher it is for who takes its results elsewhere: an item whose results nobody takes stays.
+func (i *Item) Wait(ctx context.Context) error {
+	if i == nil {
+		return newError(ErrInvalidArgument, "the item is nil: Batcher.Submit gives one")
+	}
+	return waitFor(ctx, i.done, &i.err, "the context ended the wait; the item goes on")
+}
+
+// Take waits for the next partial result. ok is false where there is none any more: err says how the item has ended, or that
+// ctx has, which ends the wait alone. One goroutine at a time.
+func (i *Item) Take(ctx context.Context) (result any, ok bool, err error) {
+	if i == nil {
+		return nil, false, newError(ErrInvalidArgument, "the item is nil: Batcher.Submit gives one")
+	}
+	ctx = contextOr(ctx)
+	for {
+		result, ok, ended := i.taken()
+		if ok {
+			return result, true, nil
+		}
+		if ended {
+			return nil, false, i.Err()
+		}
+		select {
+		case <-i.more:
+		case <-i.done:
+		case <-ctx.Done():
+			return nil, false, endedBefore(ctx, "the context ended the wait; the item goes on")
+		}
+	}
+}
+
+// taken is the next result, where there is one; ended: there is none any more.
+func (i *Item) taken() (result any, ok, ended bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.work != 0 {
+		result, ok = takeFrom(i.work)
+		return result, ok, false
+	}
+	if len(i.left) == 0 {
+		<-i.done // in a moment
+		return nil, false, true
+	}
+	result, i.left = i.left[0], i.left[1:]
+	return result, true, false
+}
+
+func takeFrom(work int64) (result any, ok bool) {
+	var token int64
+	if cdist.Dist_work_take(work, 0, &token) != nil || token == 0 {
+		return nil, false
+	}
+	object := registered[*itemObject](token)
+	forget(token)
+	return object.object, true
+}
+
+// Cancel ends the item with ErrCancelled: at once while it waits, else before the next step.
+func (i *Item) Cancel() { i.cancel() }
+
+func (i *Item) cancel() (asked bool) {
+	if i == nil {
+		return false
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.work != 0 && cdist.Dist_work_cancel(i.work) == nil
+}
+
+// UserData is that of Submit; nil for nil.
+func (i *Item) UserData() any {
+	if i == nil {
+		return nil
+	}
+	return i.userData
+}
+
+// fail keeps what the program's function says of the item's end.
+func (i *Item) fail(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.own = err
+}
+
+func (i *Item) of() (*Strategy, <-chan struct{}) { return i.strategy, i.done }
+
+func (i *Item) hasEnded() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return isOver(i.work)
+}
+
+// arrived takes what has arrived: results, which wait for Take, or its end. It may arrive once more after that was seen.
+func (i *Item) arrived(work int64) {
+	i.mu.Lock()
+	var over bool
+	var native error
+	if i.work != 0 {
+		if over = isOver(i.work); over {
+			native = cdist.Dist_work_wait(i.work, 0)
+			for result, ok := takeFrom(i.work); ok; result, ok = takeFrom(i.work) {
+				i.left = append(i.left, result)
+			}
+			cdist.Dist_work_destroy(i.work)
+			i.work = 0
+		}
+	}
+	cdist.Dist_work_destroy(work)
+	own := i.own
+	i.mu.Unlock()
+	if !over {
+		select {
+		case i.more <- struct{}{}:
+		default:
+		}
+		return
+	}
+	if i.stop != nil {
+		i.stop()
+	}
+	forget(i.token)
+	i.err = resultOf(i.ctx, native, own, "the context ended the item")
+	i.strategy.drop()
+	i.strategy.running.drop()
+	close(i.done)
+}

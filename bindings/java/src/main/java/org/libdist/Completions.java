@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import org.libdist.internal.DistModule;
+
+/** Where all requests of the program arrive when they have ended, and the one thread that takes them. */
+final class Completions {
+    private static final long QUEUE = create();
+
+    private Completions() {}
+
+    private static Thread taker;
+
+    private static long create() {
+        long[] out = new long[1];
+        DistModule.dist_completions_create(out);
+        taker = new Thread(Completions::takeAll, "dist-completions");
+        taker.setDaemon(true);
+        taker.start();
+        return out[0];
+    }
+
+    /** Whether this thread, in a dependent, is the one that takes them. */
+    static boolean isTaker() {
+        return Thread.currentThread() == taker;
+    }
+
+    static long queue() {
+        return QUEUE;
+    }
+
+    /** Takes the one that ended first, if there is one. */
+    static void takeOne(long timeoutNanos) {
+        long[] out = new long[1];
+        DistModule.dist_completions_next(QUEUE, timeoutNanos, out);
+        if (out[0] != 0) {
+            ((Request.Call<?>) Upcalls.target(DistModule.dist_work_user_data(out[0]))).over(out[0]);
+        }
+    }
+
+    private static void takeAll() {
+        while (true) {
+            try {
+                takeOne(-1);
+            } catch (Throwable t) { // of a dependent's that the future lets through, or no memory
+                Thread here = Thread.currentThread();
+                here.getUncaughtExceptionHandler().uncaughtException(here, t);
+            }
+        }
+    }
+}

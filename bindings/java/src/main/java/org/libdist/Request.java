@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.concurrent.CompletableFuture;
+import org.libdist.internal.DistModule;
+
+/**
+ * What one replica's function comes to: {@link Strategy#submit}. It is completed when the request has ended,
+ * with what the function gave; exceptionally, with what it threw, the same object, or with a DistException of
+ * libdist's.
+ *
+ * <p>Whoever completes it earlier ends the request: {@link #cancel}, {@link #orTimeout}, {@link #complete}. One that
+ * is queued ends at once; where the function runs, {@link Replica#check} says so, and the replica is free
+ * when it has returned. To cancel a dependent future ends nothing, as everywhere with CompletableFuture.
+ *
+ * @param <T> what the function gives
+ */
+public final class Request<T> extends CompletableFuture<T> {
+    private final Call<T> call;
+
+    Request(Strategy strategy, ReplicaFunction<T> function, SubmitOptions options) {
+        call = new Call<>(strategy, function, options, this);
+        whenComplete((value, failure) -> call.cancel(null)); // nothing where it has ended
+    }
+
+    /** Hands it to libdist. */
+    Request<T> begin() {
+        call.begin();
+        return this;
+    }
+
+    /** The request of libdist's, and the function, which know nothing of who holds the future. */
+    static final class Call<T> extends RunCall {
+        private final ReplicaFunction<T> function;
+        private final SubmitOptions options;
+        private final Request<T> future;
+        private final Uses uses = new Uses(); // until its end
+        private long token;
+        private long work; // 0: it is not there, or has ended
+        private boolean settled; // nothing of it is left
+        private T value;
+        private Throwable thrown;
+
+        Call(Strategy strategy, ReplicaFunction<T> function, SubmitOptions options, Request<T> future) {
+            super(strategy);
+            this.function = function;
+            this.options = options;
+            this.future = future;
+        }
+
+        synchronized void begin() { // it may end before its handle is here
+            long queue = Completions.queue();
+            token = Upcalls.register(this);
+            try (Uses now = new Uses()) {
+                long[] out = new long[1];
+                DistModule.submit(uses.ofRun(strategy), token, options.priority(), options.timeoutNanos(),
+                        now.ofNullable(options.cancel()), queue, out);
+                work = out[0];
+            } finally {
+                if (work == 0) {
+                    Upcalls.unregister(token);
+                    uses.close();
+                }
+            }
+        }
+
+        @Override
+        void replica(long handle) throws Exception {
+            try {
+                value = asReplica(handle, function::call);
+            } catch (Throwable t) {
+                thrown = t;
+                throw t;
+            }
+        }
+
+        @Override
+        public synchronized void cancel(String reason) {
+            if (work != 0) {
+                DistModule.dist_work_cancel(work);
+            }
+        }
+
+        private boolean hasEnded() {
+            int[] out = new int[1];
+            try {
+                DistModule.dist_work_test(work, out);
+            } catch (DistException e) { // how it has failed
+                return true;
+            }
+            return out[0] != 0;
+        }
+
+        /** Where it has ended, waits until that has arrived: nothing of it is left then. */
+        void await() {
+            boolean interrupted = false;
+            boolean taker = Completions.isTaker();
+            while (true) {
+                synchronized (this) {
+                    if (settled || (work != 0 && !hasEnded())) {
+                        break;
+                    }
+                    if (!taker) {
+                        try {
+                            wait();
+                        } catch (InterruptedException e) {
+                            interrupted = true;
+                        }
+                    }
+                }
+                if (taker) {
+                    Completions.takeOne(0);
+                }
+            }
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+
+        /** It has ended; `arrived` is a handle of its own. */
+        void over(long arrived) {
+            Throwable failure;
+            synchronized (this) {
+                failure = failureOf(arrived);
+                DistModule.dist_work_destroy(arrived);
+                DistModule.dist_work_destroy(work);
+                work = 0;
+            }
+            Upcalls.unregister(token);
+            settle();
+            uses.close();
+            synchronized (this) {
+                settled = true;
+                notifyAll();
+            }
+            if (options.executor() == null) {
+                complete(failure);
+                return;
+            }
+            try {
+                options.executor().execute(() -> complete(failure));
+            } catch (RuntimeException e) { // it is shut down, or full
+                if (failure != null) {
+                    e.addSuppressed(failure);
+                }
+                complete(e);
+            }
+        }
+
+        private Throwable failureOf(long arrived) {
+            try {
+                DistModule.dist_work_wait(arrived, 0);
+                return null;
+            } catch (DistException report) {
+                return thrown != null && !isTold(thrown) ? thrown : explained(cause(report));
+            }
+        }
+
+        private void complete(Throwable failure) {
+            if (failure == null) {
+                future.complete(value);
+            } else {
+                future.completeExceptionally(failure);
+            }
+        }
+    }
+}

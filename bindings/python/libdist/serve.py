@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serving: functions that run on one free replica each, for programs that answer requests."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, TypeVar
+
+from . import _calls, _cdist, values
+from ._interrupt import Watch
+from ._options import nanoseconds
+from ._runs import current
+from .cancel import Cancel, handle_of
+from .errors import DistError
+from .replica import Replica
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+T = TypeVar("T")
+
+_SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a loop's end
+
+
+# ---- where requests arrive that have ended ---------------------------------------------------------------
+
+
+class _Queue:
+    """Completions, and who takes them: the thread that begin() starts."""
+
+    taker = 0  # the thread that takes them; 0: none of this module's
+
+    def __init__(self) -> None:
+        self.handle: int = _cdist.dist_completions_create(None)
+
+    def begin(self) -> _Queue:
+        threading.Thread(target=self._take_all, name="libdist-completions", daemon=True).start()
+        return self
+
+    def _take_all(self) -> None:
+        self.taker = threading.get_ident()
+        while True:
+            self.take(-1)
+
+    def take(self, timeout_ns: int) -> bool:
+        """Ends the request that has ended first; whether there was one."""
+        work = _cdist.dist_completions_next(self.handle, timeout_ns)
+        if work:
+            _calls.target_of(_cdist.dist_work_user_data(work))._arrived(work)
+        return bool(work)
+
+    def __del__(self, _destroy: Any = _cdist.dist_completions_destroy) -> None:
+        _destroy(self.handle)
+
+
+class _LoopQueue(_Queue):
+    """Those of an asyncio loop, which is told by a descriptor; nothing holds it but the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        loop.add_reader(_cdist.dist_completions_descriptor(self.handle), self._readable)
+
+    def _readable(self) -> None:
+        while self.take(0):
+            pass
+
+
+_lock = threading.Lock()
+_taken = threading.Condition()  # a request has arrived
+_threads: Optional[_Queue] = None
+_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopQueue] = weakref.WeakKeyDictionary()
+
+
+def _running_loop() -> Optional[asyncio.AbstractEventLoop]:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _queue_of(loop: Optional[asyncio.AbstractEventLoop]) -> _Queue:
+    global _threads
+    with _lock:
+        if loop is not None and loop not in _loops:
+            try:
+                _loops[loop] = _LoopQueue(loop)
+            except NotImplementedError:  # a loop without descriptors
+                loop = None
+        if loop is not None:
+            return _loops[loop]
+        if _threads is None:
+            _threads = _Queue().begin()
+        return _threads
+
+
+def _forget() -> None:
+    """A forked child has none of the threads, and the loops are its parent's."""
+    global _threads, _loops, _lock, _taken
+    _threads, _loops, _lock, _taken = None, weakref.WeakKeyDictionary(), threading.Lock(), threading.Condition()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+# ---- requests ---------------------------------------------------------------------------------------------
+
+
+class Request(concurrent.futures.Future[T]):
+    """What one replica's function comes to: Strategy.submit(). To be awaited, and a future for threads.
+
+    It is done when the request has ended: result() is what the function returned, or raises what it raised, or a DistError
+    of libdist's. `await request` is the same; to cancel the task that awaits it cancels the request.
+    """
+
+    def __init__(self, strategy: Strategy, fn: Callable[[Replica], T]) -> None:
+        super().__init__()
+        self._strategy = strategy
+        self._fn = fn
+        self._loop = _running_loop()
+        self._queue = _queue_of(self._loop)
+        self._own: Optional[BaseException] = None
+        self._value: Any = None
+        self._token = 0
+        self._work = 0  # it is not there, or has ended
+        self._submitting = threading.RLock()
+
+    def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int) -> None:
+        with self._submitting:  # it may end before its handle is here
+            self._token = _calls.keep(self)
+            try:
+                self._work = _cdist.submit(
+                    strategy, self._token, priority, timeout_ns, cancel, self._queue.handle
+                )
+            except BaseException:
+                _calls.release(self._token)
+                raise
+
+    def on_replica(self, handle: int) -> int:
+        """Called on the thread of the replica that is free."""
+        replica = Replica(handle, self._strategy, values.Shared())
+        current.replicas.append(replica)
+        try:
+            self._value = self._fn(replica)
+            return 0
+        except BaseException as error:
+            self._own = error
+            return _calls.tell(error)
+        finally:
+            replica._over = True
+            current.replicas.pop()
+
+    def _arrived(self, work: int) -> None:
+        """It has ended."""
+        report: Optional[BaseException] = None
+        with self._submitting:
+            try:
+                _cdist.dist_work_wait(work, 0)
+            except DistError as error:
+                report = error
+            _cdist.dist_work_destroy(work)
+            _cdist.dist_work_destroy(self._work)
+            self._work = 0
+        _calls.release(self._token)
+        with _taken:
+            _taken.notify_all()
+        own, self._own = self._own, None
+        if report is not None and own is not None and not _calls.is_of_a_peer(own):
+            report = own
+        value, self._value = self._value, None
+        try:
+            if report is None:
+                self.set_result(value)
+            else:
+                self.set_exception(report)
+        except concurrent.futures.InvalidStateError:  # it was cancelled
+            pass
+
+    def _has_ended(self) -> bool:
+        """Whether it has ended, and that has not arrived."""
+        with self._submitting:
+            if not self._work:
+                return False
+            try:
+                return bool(_cdist.dist_work_test(self._work))
+            except DistError:  # how it has failed
+                return True
+
+    def _settle(self) -> None:
+        """Where it has ended, waits until that has arrived: nothing of it is left then."""
+        while self._has_ended():
+            here = self._loop is not None and (self._loop is _running_loop() or self._loop.is_closed())
+            if here or self._queue.taker == threading.get_ident():
+                self._queue.take(0)
+                continue
+            with _taken:
+                if self._work:
+                    _taken.wait(_SLICE)
+
+    def cancel(self) -> bool:
+        """Ends it: at once where it is queued; where its function runs, Replica.check() says so. False: it has ended."""
+        with self._submitting:
+            if self._work:
+                _cdist.dist_work_cancel(self._work)
+        if not super().cancel():
+            return False
+        self.set_running_or_notify_cancel()
+        return True
+
+    def result(self, timeout: Optional[float] = None) -> T:
+        """What the function returned, or raises what it raised; waits for it, at most `timeout` seconds."""
+        return super().result(self._wait(timeout))
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """What result() raises; None: it raises nothing."""
+        return super().exception(self._wait(timeout))
+
+    def _wait(self, timeout: Optional[float]) -> Optional[float]:
+        """Waits where a loop would take what has ended that cannot now; what is left of the time."""
+        if self._loop is None or self.done():
+            return timeout
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.done():
+            left = _SLICE if end is None else min(end - time.monotonic(), _SLICE)
+            if left <= 0:
+                return 0
+            if self._loop is _running_loop() or self._loop.is_closed():
+                self._queue.take(nanoseconds(left))
+            else:
+                concurrent.futures.wait([self], left)
+        return 0
+
+    def __await__(self) -> Generator[Any, None, T]:
+        loop = asyncio.get_running_loop()
+        if not self.done():
+            waiter = loop.create_future()
+
+            def ended() -> None:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+            def wake(_: Any) -> None:
+                if _running_loop() is loop:
+                    ended()
+                elif not loop.is_closed():
+                    loop.call_soon_threadsafe(ended)
+
+            self.add_done_callback(wake)
+            try:
+                yield from waiter
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+        if self.cancelled():
+            raise asyncio.CancelledError
+        return super().result(0)
+
+
+def requests_of(strategy: Strategy) -> list[Request[Any]]:
+    """Those that have not ended."""
+    targets = list(_calls._targets.values())
+    return [each for each in targets if isinstance(each, Request) and each._strategy is strategy]
+
+
+def settle_requests(strategy: Strategy) -> None:
+    """Waits until those who wait for them have been told of all that have ended."""
+    for request in requests_of(strategy):
+        request._settle()
+
+
+def give_up_requests(strategy: Strategy) -> None:
+    """At the interpreter's end: nobody waits for what they come to."""
+    for request in requests_of(strategy):
+        request.cancel()
+
+
+# ---- instances --------------------------------------------------------------------------------------------
+
+
+class _State:
+    def __init__(self, state: Any) -> None:
+        self.state = state
+
+
+class InstanceFunctions:
+    """The functions of one Strategy.instances(), until the last state has ended."""
+
+    def __init__(self, create: Any, destroy: Any, warm_up: Any) -> None:
+        self.create, self.destroy, self.warm = create, destroy, warm_up
+        self.failures = _calls.Failures()
+        self.token = _calls.keep(self)
+        self._lock = threading.Lock()
+        self._live = 0
+        self._over = False
+
+    def end(self) -> None:
+        """No state is made any more; those that are there may outlast this inside a function."""
+        with self._lock:
+            self._over = True
+            self._forget_unused()
+
+    def _forget_unused(self) -> None:
+        if self._over and self._live == 0:
+            _calls.release(self.token)
+
+    def _call(self, handle: int, fn: Callable[[Replica], Any]) -> Any:
+        from .strategy import strategy_of
+
+        replica = Replica(handle, strategy_of(_cdist.dist_replica_strategy(handle)), values.Shared())
+        current.replicas.append(replica)
+        try:
+            return fn(replica)
+        except BaseException as error:
+            return -self.failures.add(error, replica.id)
+        finally:
+            replica._over = True
+            current.replicas.pop()
+
+    def on_create_state(self, handle: int) -> int:
+        def made(replica: Replica) -> int:
+            state = self.create(replica)
+            with self._lock:
+                self._live += 1
+            return _calls.keep(_State(state))
+
+        return int(self._call(handle, made))
+
+    def on_destroy_state(self, state: int) -> None:
+        held = _calls.target_of(state).state
+        _calls.release(state)
+        try:
+            if self.destroy is not None:
+                self.destroy(held)
+        except Exception:  # nobody is there to be told
+            pass
+        finally:
+            with self._lock:
+                self._live -= 1
+                self._forget_unused()
+
+    def on_warm_up(self, handle: int) -> int:
+        def warmed(replica: Replica) -> int:
+            self.warm(replica)
+            return 0
+
+        return -int(self._call(handle, warmed))
+
+
+class Instances:
+    """The replicas of a strategy, ready for requests until this is closed: Strategy.instances()."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        """Whose replicas they are."""
+
+    def close(self, timeout: Optional[float] = None) -> None:
+        """Strategy.close_instances(); nothing where the strategy is closed."""
+        if self.strategy._handle:
+            self.strategy.close_instances(timeout)
+
+    def __enter__(self) -> Instances:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Serving:
+    """The part of Strategy that serves requests."""
+
+    _instance_functions: Optional[InstanceFunctions] = None
+
+    def _native(self, name: str = "Strategy") -> int:
+        raise NotImplementedError
+
+    def _cancel_quietly(self) -> None:
+        raise NotImplementedError
+
+    def submit(
+        self: Any,
+        fn: Callable[[Replica], T],
+        *,
+        priority: int = 0,
+        timeout: Optional[float] = None,
+        cancel: Optional[Cancel] = None,
+    ) -> Request[T]:
+        """Has fn(replica) called once, on one replica that is free, and returns at once: `await strategy.submit(fn)`.
+
+        Requests and runs share the replicas by one queue: the greater priority comes first (PRIORITY_MIN to
+        PRIORITY_MAX; runs have 0), and within a priority who came first. timeout: seconds, until its end; None: none.
+        cancel: ends it. ResourceExhausted: the queue is full (max_queued); Unavailable: the instances close, or are closed.
+        The first one opens them, as instances().
+
+        Inside fn the replica is alone: parallel_for(), run_on_devices() and questions about it work; collectives, groups
+        and merge functions are FailedPrecondition.
+        """
+        handle = self._native("dist_submit")
+        if not callable(fn):
+            raise TypeError(f"dist_submit(): the function is not callable: {fn!r}")
+        request = Request(self, fn)
+        request._begin(handle, priority, max(nanoseconds(timeout), 0), handle_of(cancel))
+        return request
+
+    def instances(
+        self: Any,
+        *,
+        create_state: Optional[Callable[[Replica], Any]] = None,
+        destroy_state: Optional[Callable[[Any], None]] = None,
+        warm_up: Optional[Callable[[Replica], Any]] = None,
+        max_queued: int = 0,
+        spin: Optional[float] = None,
+        helper_threads: bool = False,
+    ) -> Instances:
+        """Opens the instances: each replica makes its state, warms up, and is ready for requests: `with strategy.instances():`.
+
+        create_state(replica): makes the state of an instance, Replica.instance_state, on its thread; what it raises, or
+        warm_up(replica) after it, is raised here. destroy_state(state): ends it there, when they close. max_queued: requests
+        that no instance has begun; 0: 1024. spin: seconds that a free instance looks for the next request before it
+        sleeps; None: 60 us; negative: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
+        that watches deadlines.
+
+        FailedPrecondition: run()'s caller is replica 0, the default: Strategy(threads=Threads.LIBRARY) says otherwise. With
+        Threads.HOST the instances are the threads that call serve().
+        """
+        handle = self._native("dist_instances_open")
+        options = _cdist.dist_instances_options()
+        options.max_queued = max_queued
+        options.spin_ns = nanoseconds(spin)
+        options.helper_threads = int(helper_threads)
+        functions = InstanceFunctions(create_state, destroy_state, warm_up)
+        options.set_functions(functions.token, int(create_state is not None), int(warm_up is not None))
+        try:
+            with Watch(self._cancel_quietly):
+                _calls.call(functions.failures, _cdist.dist_instances_open, handle, options)
+        except BaseException:
+            functions.end()
+            raise
+        self._end_instance_functions()
+        self._instance_functions = functions
+        return Instances(self)
+
+    def _end_instance_functions(self) -> None:
+        functions, self._instance_functions = self._instance_functions, None
+        if functions is not None:
+            functions.end()
+
+    def close_instances(self: Any, timeout: Optional[float] = None) -> None:
+        """Ends the serving: submit() is Unavailable, what was accepted runs to its end, then each instance ends its state.
+
+        Requests that have not ended after `timeout` seconds (0: at once; None, negative or inf: no limit) are cancelled,
+        and so they are by Ctrl-C; DeadlineExceeded says how many. Afterwards instances() may open them again.
+        """
+        handle = self._native("dist_instances_close")
+        patience = -1 if timeout is None else nanoseconds(timeout) if timeout else 0
+
+        def interrupted() -> None:
+            for request in requests_of(self):
+                request.cancel()
+
+        try:
+            with Watch(interrupted):
+                _cdist.dist_instances_close(handle, patience)
+        finally:
+            settle_requests(self)
+
+    def serve(self: Any, replica_id: int) -> None:
+        """This thread serves as instance replica_id, of a strategy with Threads.HOST, until the instances close.
+
+        Where none are open, it opens them. What create_state or warm_up raised is raised here. Ctrl-C closes them.
+        """
+        handle = self._native("dist_serve")
+        functions = self._instance_functions
+        failures = functions.failures if functions is not None else _calls.Failures()
+
+        def interrupted() -> None:
+            try:
+                _cdist.dist_instances_close(handle, 0)
+            except DistError:  # requests were cancelled
+                pass
+
+        with Watch(interrupted):
+            _calls.call(failures, _cdist.dist_serve, handle, replica_id)

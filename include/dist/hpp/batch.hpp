@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/batch.hpp: batch.h for C++: requests that an instance answers together, step by step. All of it is experimental.
+//
+//     dist::batcher batcher(strategy, [&](dist::replica, dist::batch &step) {
+//       for (std::size_t i = 0; i < step.size(); ++i) {
+//         cache *mine = step.state<cache>(i);
+//         if (mine == nullptr) mine = &step.set_state(i, cache(step.user_data(i)));
+//         step.emit(i, decode(*mine));
+//         if (mine->is_over()) step.end(i);
+//       }
+//     }, options);
+//
+//     dist::item item = batcher.submit(question);
+//     while (std::optional<token> next = item.take<token>()) send(*next);
+//     item.wait();                                  // throws what the step threw
+#ifndef DIST_HPP_BATCH_HPP
+#define DIST_HPP_BATCH_HPP
+
+#include "error.hpp"
+
+#endif  // DIST_HPP_BATCH_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_BATCH_EXPERIMENTAL_HPP)
+#define DIST_HPP_BATCH_EXPERIMENTAL_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "serve.hpp"
+
+namespace dist {
+
+class batch;
+
+namespace detail {
+
+// A step function, and what steps threw of late: a batcher lives long, and each item asks once.
+struct batch_functions {
+  virtual ~batch_functions() = default;
+  virtual void step(replica here, batch &members) = 0;
+
+  dist_status failed() noexcept {
+    const dist_status status = status_of_exception();
+    try {
+      std::string text = dist_last_error();
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (thrown_.size() == kMost) thrown_.pop_front();
+      thrown_.push_back({status, std::move(text), std::current_exception()});
+    } catch (const std::bad_alloc &) {  // the status and the text are what is left of it
+    }
+    return status;
+  }
+  void check(dist_status status) {
+    if (status == DIST_OK) return;
+    const error report(status);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto each = thrown_.rbegin(); each != thrown_.rend(); ++each) {
+      if (each->status == report.code() && each->text == report.what()) std::rethrow_exception(each->thrown);
+    }
+    throw report;
+  }
+
+ private:
+  enum : std::size_t { kMost = 64 };
+  struct entry {
+    dist_status status;
+    std::string text;
+    std::exception_ptr thrown;
+  };
+  std::mutex mutex_;
+  std::deque<entry> thrown_;
+};
+
+template <class Step>
+struct functions_of_batches final : batch_functions {
+  Step function;
+
+  template <class Given>
+  explicit functions_of_batches(Given &&given) : function(std::forward<Given>(given)) {}
+  void step(replica here, batch &members) override { function(here, members); }
+};
+
+template <class Object>
+std::unique_ptr<instance_state> boxed(Object &&object) {
+  using plain = std::decay_t<Object>;
+  return std::make_unique<held_state<plain>>([&]() -> plain { return std::forward<Object>(object); });
+}
+
+// The object in a box; throws where it is of another type.
+template <class Object>
+Object *unboxed(void *box) {
+  auto *const held = static_cast<instance_state *>(box);
+  if (held == nullptr) return nullptr;
+  if (held->type != &state_type<Object>)
+    throw error(DIST_INVALID_ARGUMENT, "an item's state, or result, is of another type than is asked for");
+  return &static_cast<held_state<Object> *>(held)->state;
+}
+
+}  // namespace detail
+
+// A step, inside its function: items 0 .. size() - 1.
+class batch {
+ public:
+  explicit batch(dist_batch *handle, detail::batch_functions &functions) noexcept
+      : handle_(handle), functions_(&functions) {}
+  batch(const batch &) = delete;
+  batch &operator=(const batch &) = delete;
+
+  std::size_t size() const noexcept { return dist_batch_size(handle_); }
+  // The items' bucket: none of them has a greater length. 0: there are no buckets.
+  int64_t bucket() const noexcept { return dist_batch_bucket(handle_); }
+  // What batcher::submit() got for item i.
+  void *user_data(std::size_t i) const noexcept { return dist_batch_user_data(handle_, i); }
+  // What a step has set for item i; NULL: nothing yet. Throws where that is of another type.
+  template <class State>
+  State *state(std::size_t i) const {
+    return detail::unboxed<State>(dist_batch_state(handle_, i));
+  }
+  // Keeps a state with item i until it ends; one that was there before ends now.
+  template <class State>
+  std::decay_t<State> &set_state(std::size_t i, State &&state) const {
+    if (i >= size()) throw error(DIST_INVALID_ARGUMENT, "the step has no such item");
+    std::unique_ptr<detail::instance_state> box = detail::boxed(std::forward<State>(state));
+    delete static_cast<detail::instance_state *>(dist_batch_state(handle_, i));
+    dist_batch_set_state(handle_, i, box.get());
+    return *detail::unboxed<std::decay_t<State>>(box.release());
+  }
+  // Throws where nobody waits for item i any more.
+  void check(std::size_t i) const { dist::check(dist_batch_check(handle_, i)); }
+  // Gives a partial result of item i, which item::take() takes.
+  template <class Result>
+  void emit(std::size_t i, Result &&result) const {
+    std::unique_ptr<detail::instance_state> box = detail::boxed(std::forward<Result>(result));
+    dist::check(dist_batch_emit(handle_, i, box.get()));
+    (void)box.release();
+  }
+  // Item i ends after this step: well, or with an exception, which item::wait() throws.
+  void end(std::size_t i) const noexcept { dist_batch_end(handle_, i, DIST_OK); }
+  void end(std::size_t i, const std::exception_ptr &thrown) const noexcept {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (...) {
+      dist_batch_end(handle_, i, functions_->failed());
+    }
+  }
+
+ private:
+  dist_batch *handle_;
+  detail::batch_functions *functions_;
+};
+
+// A request in a batcher. One that nobody holds goes on.
+class item {
+ public:
+  item() noexcept = default;
+  ~item() { dist_work_destroy(handle_); }
+  item(item &&other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), functions_(std::move(other.functions_)) {}
+  item &operator=(item &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    functions_.swap(other.functions_);
+    return *this;
+  }
+  item(const item &) = delete;
+  item &operator=(const item &) = delete;
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  // Whether it has ended; throws how it failed. What the step threw is known to the one that submit() gave.
+  bool test() const {
+    int32_t done = 0;
+    checked(dist_work_test(handle_, &done));
+    return done != 0;
+  }
+  void wait(int64_t timeout_ns = 0) const { checked(dist_work_wait(handle_, timeout_ns)); }
+  // Ends it early: at once while it waits, else before the next step.
+  void cancel() const { check(dist_work_cancel(handle_)); }
+  // The next partial result; none: there is none within timeout_ns (0: at once; < 0: no limit), or it has ended.
+  template <class Result>
+  std::optional<Result> take(int64_t timeout_ns = -1) const {
+    void *taken = nullptr;
+    check(dist_work_take(handle_, timeout_ns, &taken));
+    const std::unique_ptr<detail::instance_state> box(static_cast<detail::instance_state *>(taken));
+    if (box == nullptr) return std::nullopt;
+    return std::move(*detail::unboxed<Result>(box.get()));
+  }
+  void *user_data() const noexcept { return dist_work_user_data(handle_); }
+  [[nodiscard]] dist_work *get() const noexcept { return handle_; }
+
+ private:
+  friend class batcher;
+  friend class item_completions;
+  explicit item(dist_work *handle, std::shared_ptr<detail::batch_functions> functions = nullptr) noexcept
+      : handle_(handle), functions_(std::move(functions)) {}
+  void checked(dist_status status) const {
+    functions_ == nullptr ? check(status) : functions_->check(status);
+  }
+
+  dist_work *handle_ = nullptr;
+  std::shared_ptr<detail::batch_functions> functions_;
+};
+
+// Where items arrive that have results, or have ended: each as often as something new is there.
+class item_completions {
+ public:
+  item_completions() { check(dist_completions_create(nullptr, &handle_)); }
+  explicit item_completions(const dist_allocator &allocator) {
+    check(dist_completions_create(&allocator, &handle_));
+  }
+  ~item_completions() { dist_completions_destroy(handle_); }
+  item_completions(const item_completions &) = delete;
+  item_completions &operator=(const item_completions &) = delete;
+
+  // As completions::next() and descriptor().
+  item next(int64_t timeout_ns = -1) const {
+    dist_work *arrived = nullptr;
+    check(dist_completions_next(handle_, timeout_ns, &arrived));
+    return item(arrived);
+  }
+  int32_t descriptor() const {
+    int32_t number = -1;
+    check(dist_completions_descriptor(handle_, &number));
+    return number;
+  }
+  [[nodiscard]] dist_completions *get() const noexcept { return handle_; }
+
+ private:
+  dist_completions *handle_ = nullptr;
+};
+
+struct batch_count {
+  int64_t waiting;
+  int64_t active;  // on instances
+};
+
+// Who waits for steps, and who is in them. It ends after its items, and before its strategy.
+class batcher {
+ public:
+  // step(replica, batch &), on instances; what it throws ends all its items but for those that have ended by batch::end().
+  template <class Step>
+  batcher(const strategy_ref &of, Step &&step, dist_batcher_options options = DIST_BATCHER_OPTIONS_INIT)
+      : functions_(
+            std::make_shared<detail::functions_of_batches<std::decay_t<Step>>>(std::forward<Step>(step))) {
+    options.free_state =
+        options.free_result = [](void *what, void *) { delete static_cast<detail::instance_state *>(what); };
+    check(dist_batcher_create(
+        of.get(),
+        [](dist_replica *here, dist_batch *members, void *user_data) {
+          auto &self = *static_cast<detail::batch_functions *>(user_data);
+          batch step_of(members, self);
+          try {
+            self.step(replica(here), step_of);
+            return dist_status{DIST_OK};
+#if defined(__GLIBCXX__)
+          } catch (const abi::__forced_unwind &) {  // the thread ends: that is not for anybody to catch
+            throw;
+#endif
+          } catch (...) {
+            return self.failed();
+          }
+        },
+        functions_.get(), &options, &handle_));
+  }
+  ~batcher() {
+    if (dist_batcher_destroy(handle_) != DIST_OK)
+      (void)new std::shared_ptr<detail::batch_functions>(functions_);  // it lives on, and so do its functions
+  }
+  batcher(batcher &&other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), functions_(std::move(other.functions_)) {}
+  batcher &operator=(batcher &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    functions_.swap(other.functions_);
+    return *this;
+  }
+  batcher(const batcher &) = delete;
+  batcher &operator=(const batcher &) = delete;
+
+  // Ends it now; throws, and goes on, where items have not ended or are held.
+  void destroy() {
+    check(dist_batcher_destroy(handle_));
+    handle_ = nullptr;
+  }
+  item submit(void *user_data, const dist_item_options &options = DIST_ITEM_OPTIONS_INIT) const {
+    dist_work *handle = nullptr;
+    check(dist_batcher_submit(handle_, user_data, &options, &handle));
+    return item(handle, functions_);
+  }
+  // The same; it arrives at `to`.
+  void submit(const item_completions &to, void *user_data,
+              dist_item_options options = DIST_ITEM_OPTIONS_INIT) const {
+    options.completions = to.get();
+    check(dist_batcher_submit(handle_, user_data, &options, nullptr));
+  }
+  batch_count count() const noexcept {
+    batch_count now{0, 0};
+    dist_batcher_count(handle_, &now.waiting, &now.active);
+    return now;
+  }
+  [[nodiscard]] dist_batcher *get() const noexcept { return handle_; }
+
+ private:
+  dist_batcher *handle_ = nullptr;
+  std::shared_ptr<detail::batch_functions> functions_;
+};
+
+}  // namespace dist
+
+#endif  // DIST_HPP_BATCH_EXPERIMENTAL_HPP

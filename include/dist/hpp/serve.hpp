@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/serve.hpp: serve.h for C++: requests, each on one free replica. All of it is experimental.
+//
+//     dist::strategy strategy(2);
+//     dist::instances instances(strategy, [](dist::replica) { return model("encoder"); });
+//
+//     dist::request one = strategy.submit([&](dist::replica here) { answer(dist::instance_state<model>(here)); });
+//     one.wait();                                     // throws what the function threw
+//
+//     dist::completions completions;                  // its descriptor() is in the host's epoll set
+//     strategy.submit(completions, [request](dist::replica here) { request->answer(here); }, options, request);
+//     while (dist::request ended = completions.next(0)) respond(ended.user_data());
+#ifndef DIST_HPP_SERVE_HPP
+#define DIST_HPP_SERVE_HPP
+
+#include "error.hpp"
+
+#endif  // DIST_HPP_SERVE_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_SERVE_EXPERIMENTAL_HPP)
+#define DIST_HPP_SERVE_EXPERIMENTAL_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "collective.hpp"
+#include "replica.hpp"
+#include "strategy.hpp"
+
+namespace dist {
+
+// ---- Instances -------------------------------------------------------------------------------------------
+
+namespace detail {
+
+// What an instance has: an object of a type that its makers and its users name alike.
+template <class State>
+inline constexpr char state_type = 0;
+
+struct instance_state {
+  const void *type;
+
+  explicit instance_state(const void *of) noexcept : type(of) {}
+  virtual ~instance_state() = default;
+};
+
+template <class State>
+struct held_state final : instance_state {
+  State state;
+
+  template <class Make>
+  explicit held_state(Make &&make) : instance_state(&state_type<State>), state(make()) {}
+};
+
+// The functions of the host's that make states, and what they threw.
+struct instance_functions {
+  failures thrown;
+  virtual ~instance_functions() = default;
+  virtual instance_state *make(replica here) = 0;
+  virtual void warm_up(replica here) = 0;
+};
+
+template <class Make, class WarmUp>
+struct functions_of_instances final : instance_functions {
+  Make made_by;
+  WarmUp warmed_by;
+
+  template <class GivenMake, class GivenWarmUp>
+  functions_of_instances(GivenMake &&make, GivenWarmUp &&warm)
+      : made_by(std::forward<GivenMake>(make)), warmed_by(std::forward<GivenWarmUp>(warm)) {}
+  instance_state *make(replica here) override {
+    using state = std::decay_t<std::invoke_result_t<Make &, replica>>;
+    return new held_state<state>([&]() -> decltype(auto) { return made_by(here); });
+  }
+  void warm_up(replica here) override { warmed_by(here); }
+};
+
+struct no_warm_up {
+  void operator()(replica) const noexcept {}
+};
+
+}  // namespace detail
+
+// The replicas of a strategy, ready for requests until this ends: then what was accepted is brought to its end.
+class instances {
+ public:
+  explicit instances(const strategy_ref &of) : of_(of) { check(dist_instances_open(of.get(), nullptr)); }
+  // With functions of C's, where the options have some.
+  instances(const strategy_ref &of, const dist_instances_options &options) : of_(of) {
+    check(dist_instances_open(of.get(), &options));
+  }
+  // make(replica), on each instance's thread, gives its state, of any type that can be moved: instance_state<type>(). Then
+  // warm_up(replica) is called there. What they throw is thrown here.
+  template <class Make, class = std::enable_if_t<std::is_invocable_v<Make &, replica>>>
+  instances(const strategy_ref &of, Make &&make)
+      : instances(of, std::forward<Make>(make), detail::no_warm_up()) {}
+  template <class Make, class WarmUp, class = std::enable_if_t<std::is_invocable_v<WarmUp &, replica>>>
+  instances(const strategy_ref &of, Make &&make, WarmUp &&warm_up)
+      : instances(of, std::forward<Make>(make), std::forward<WarmUp>(warm_up), DIST_INSTANCES_OPTIONS_INIT) {}
+  template <class Make, class WarmUp>
+  instances(const strategy_ref &of, Make &&make, WarmUp &&warm_up, dist_instances_options options)
+      : of_(of),
+        functions_(new detail::functions_of_instances<std::decay_t<Make>, std::decay_t<WarmUp>>(
+            std::forward<Make>(make), std::forward<WarmUp>(warm_up))) {
+    options.user_data = functions_.get();
+    options.create_state = [](dist_replica *handle, void **out_state, void *user_data) {
+      auto &self = *static_cast<detail::instance_functions *>(user_data);
+      return detail::shielded(self.thrown, dist_replica_id(handle),
+                              [&] { *out_state = self.make(replica(handle)); });
+    };
+    options.destroy_state = [](void *state, void *) { delete static_cast<detail::instance_state *>(state); };
+    options.warm_up = [](dist_replica *handle, void *user_data) {
+      auto &self = *static_cast<detail::instance_functions *>(user_data);
+      return detail::shielded(self.thrown, dist_replica_id(handle), [&] { self.warm_up(replica(handle)); });
+    };
+    functions_->thrown.check(dist_instances_open(of.get(), &options));
+  }
+  ~instances() {
+    if (of_ && dist_instances_close(of_.get(), -1) != DIST_OK)
+      (void)functions_.release();  // may still be asked for
+  }
+  instances(instances &&other) noexcept
+      : of_(std::exchange(other.of_, strategy_ref())), functions_(std::move(other.functions_)) {}
+  instances &operator=(instances &&other) noexcept {
+    std::swap(of_, other.of_);
+    functions_.swap(other.functions_);
+    return *this;
+  }
+  instances(const instances &) = delete;
+  instances &operator=(const instances &) = delete;
+
+  // Closes them now. Throws DIST_DEADLINE_EXCEEDED where requests were cancelled; they are closed all the same.
+  void close(int64_t timeout_ns = -1) {
+    const dist_status status = dist_instances_close(of_.get(), timeout_ns);
+    if (status == DIST_DEADLINE_EXCEEDED) (void)functions_.release();  // a function may still be inside
+    if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) of_ = strategy_ref();
+    check(status);
+  }
+
+ private:
+  strategy_ref of_;
+  std::unique_ptr<detail::instance_functions> functions_;
+};
+
+inline void strategy_ref::close_instances(int64_t timeout_ns) const {
+  check(dist_instances_close(handle_, timeout_ns));
+}
+
+inline void strategy_ref::serve(int32_t replica_id) const { check(dist_serve(handle_, replica_id)); }
+
+inline void *replica::instance_state() const noexcept { return dist_instance_state(handle_); }
+
+inline void replica::check() const { dist::check(dist_replica_check(handle_)); }
+
+// What the instance that this replica is has got by the function that dist::instances was given.
+template <class State>
+State &instance_state(const replica &here) {
+  auto *const held = static_cast<detail::instance_state *>(here.instance_state());
+  if (held == nullptr) throw error(DIST_FAILED_PRECONDITION, "the replica is no instance that has a state");
+  if (held->type != &detail::state_type<State>)
+    throw error(DIST_INVALID_ARGUMENT,
+                "the instance's state is of another type than the one that is asked for");
+  return static_cast<detail::held_state<State> *>(held)->state;
+}
+
+// ---- Requests --------------------------------------------------------------------------------------------
+
+namespace detail {
+
+// A request's function and what it threw, until whoever holds it lets go.
+struct submitted {
+  failures thrown;
+  void *user_data = nullptr;
+  std::atomic<bool> begun{false};
+  std::atomic<int> users{1};  // the holder, and the function while it runs
+
+  virtual ~submitted() = default;
+  virtual void call(replica here) = 0;
+  virtual void done(dist_work *) noexcept {}
+  void leave() noexcept {
+    if (users.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+
+template <class Fn>
+struct submitted_function : submitted {
+  Fn fn;
+
+  template <class Given>
+  explicit submitted_function(Given &&given) : fn(std::forward<Given>(given)) {}
+  void call(replica here) override { fn(here); }
+};
+
+inline dist_status call_submitted(dist_replica *handle, void *user_data) {
+  auto &self = *static_cast<submitted *>(user_data);
+  self.users.fetch_add(1, std::memory_order_relaxed);
+  self.begun.store(true, std::memory_order_release);
+  const dist_status status =
+      shielded(self.thrown, dist_replica_id(handle), [&] { self.call(replica(handle)); });
+  self.leave();
+  return status;
+}
+
+}  // namespace detail
+
+// A function that one replica runs, from submit() until this ends, which then cancels it and waits for it. Inside
+// a replica of the same strategy nobody may wait: there it is cancelled alone.
+class request {
+ public:
+  request() noexcept = default;
+  ~request() { end(); }
+  request(request &&other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), own_(std::exchange(other.own_, nullptr)) {}
+  request &operator=(request &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(own_, other.own_);
+    return *this;
+  }
+  request(const request &) = delete;
+  request &operator=(const request &) = delete;
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  // Whether it has ended; throws how it failed: what its function threw, or error.
+  bool test() const {
+    int32_t done = 0;
+    checked(dist_work_test(handle_, &done));
+    return done != 0;
+  }
+  void wait(int64_t timeout_ns = 0) const { checked(dist_work_wait(handle_, timeout_ns)); }
+  // Ends it early: at once where it is queued; replica::check() says so where its function runs.
+  void cancel() const { dist::check(dist_work_cancel(handle_)); }
+  [[nodiscard]] dist_work *get() const noexcept { return handle_; }
+  // What submit() got as user_data.
+  void *user_data() const noexcept { return own_ == nullptr ? nullptr : own_->user_data; }
+
+ private:
+  friend class strategy_ref;
+  friend class completions;
+  request(dist_work *handle, detail::submitted *own) noexcept : handle_(handle), own_(own) {}
+
+  // It is somebody else's.
+  void forget() noexcept {
+    handle_ = nullptr;
+    own_ = nullptr;
+  }
+  void checked(dist_status status) const {
+    if (status == DIST_OK) return;
+    if (own_ != nullptr) own_->thrown.check(status);
+    dist::check(status);
+  }
+  void end() noexcept {
+    if (own_ == nullptr) return;
+    // Its function uses what it was given until it has returned, and holds that itself from its beginning on.
+    int32_t done = 0;
+    if (dist_work_test(handle_, &done) == DIST_OK && done == 0 && dist_work_cancel(handle_) == DIST_OK &&
+        dist_work_wait(handle_, -1) == DIST_FAILED_PRECONDITION) {
+      while (!own_->begun.load(std::memory_order_acquire) && dist_work_test(handle_, &done) == DIST_OK &&
+             done == 0)
+        std::this_thread::yield();
+    }
+    own_->leave();
+    dist_work_destroy(handle_);
+  }
+
+  dist_work *handle_ = nullptr;
+  detail::submitted *own_ = nullptr;
+};
+
+// Waits until one of them has ended: its index. Throws how that one failed, in libdist's words; its test() throws what its
+// function threw.
+inline std::size_t wait_any(const std::vector<request> &requests, int64_t timeout_ns = 0) {
+  std::vector<dist_work *> handles;
+  handles.reserve(requests.size());
+  for (const request &each : requests) handles.push_back(each.get());
+  return wait_any(handles.data(), handles.size(), timeout_ns);
+}
+
+// Where requests arrive that have ended. It ends before the strategies whose requests arrive here, and then waits for those
+// that have not arrived.
+class completions {
+ public:
+  completions() { check(dist_completions_create(nullptr, &handle_)); }
+  explicit completions(const dist_allocator &allocator) {
+    check(dist_completions_create(&allocator, &handle_));
+  }
+  ~completions() {
+    dist_work *ended = nullptr;
+    while (handle_ != nullptr && awaited_ > 0 && dist_completions_next(handle_, -1, &ended) == DIST_OK)
+      taken(ended);
+    dist_completions_destroy(handle_);
+  }
+  completions(const completions &) = delete;
+  completions &operator=(const completions &) = delete;
+
+  // The request that ended first; one that is false: none has within timeout_ns (0: at once; < 0: no limit).
+  request next(int64_t timeout_ns = -1) {
+    dist_work *ended = nullptr;
+    check(dist_completions_next(handle_, timeout_ns, &ended));
+    return ended == nullptr ? request() : taken(ended);
+  }
+  // Readable while there is something to take, for poll() and epoll.
+  int32_t descriptor() const {
+    int32_t number = -1;
+    check(dist_completions_descriptor(handle_, &number));
+    return number;
+  }
+  [[nodiscard]] dist_completions *get() const noexcept { return handle_; }
+
+ private:
+  friend class strategy_ref;
+  request taken(dist_work *ended) noexcept {
+    awaited_.fetch_sub(1, std::memory_order_relaxed);
+    return request(ended, static_cast<detail::submitted *>(dist_work_user_data(ended)));
+  }
+
+  dist_completions *handle_ = nullptr;
+  std::atomic<int64_t> awaited_{0};
+};
+
+template <class Body>
+request strategy_ref::submit(Body &&body, const dist_submit_options &options) const {
+  if (options.completions != nullptr || options.done != nullptr)
+    throw error(DIST_INVALID_ARGUMENT,
+                "where a request arrives is an argument: submit(completions, ...), submit_then(..., done)");
+  auto own = std::make_unique<detail::submitted_function<std::decay_t<Body>>>(std::forward<Body>(body));
+  dist_work *handle = nullptr;
+  check(dist_submit(handle_, detail::call_submitted, own.get(), &options, &handle));
+  return request(handle, own.release());
+}
+template <class Body>
+request strategy_ref::submit(Body &&body) const {
+  const dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  return submit(std::forward<Body>(body), options);
+}
+
+template <class Body>
+void strategy_ref::submit(completions &to, Body &&body, dist_submit_options options, void *user_data) const {
+  auto own = std::make_unique<detail::submitted_function<std::decay_t<Body>>>(std::forward<Body>(body));
+  own->user_data = user_data;
+  options.completions = to.handle_;
+  to.awaited_.fetch_add(1, std::memory_order_relaxed);
+  const dist_status status = dist_submit(handle_, detail::call_submitted, own.get(), &options, nullptr);
+  if (status != DIST_OK) to.awaited_.fetch_sub(1, std::memory_order_relaxed);
+  check(status);
+  (void)own.release();  // of who takes it
+}
+template <class Body>
+void strategy_ref::submit(completions &to, Body &&body) const {
+  submit(to, std::forward<Body>(body), DIST_SUBMIT_OPTIONS_INIT, nullptr);
+}
+
+template <class Body, class Done>
+void strategy_ref::submit_then(Body &&body, Done &&done, dist_submit_options options) const {
+  static_assert(std::is_nothrow_invocable_v<std::decay_t<Done> &, const request &>,
+                "the function runs inside the library: declare it noexcept");
+  struct told final : detail::submitted_function<std::decay_t<Body>> {
+    std::decay_t<Done> then;
+
+    told(Body &&given, Done &&last)
+        : detail::submitted_function<std::decay_t<Body>>(std::forward<Body>(given)),
+          then(std::forward<Done>(last)) {}
+    void done(dist_work *ended) noexcept override {
+      request borrowed(ended, this);
+      then(static_cast<const request &>(borrowed));
+      borrowed.forget();
+      this->leave();
+    }
+  };
+  auto own = std::make_unique<told>(std::forward<Body>(body), std::forward<Done>(done));
+  options.done = [](dist_work *ended, void *user_data) {
+    static_cast<detail::submitted *>(user_data)->done(ended);
+  };
+  check(dist_submit(handle_, detail::call_submitted, own.get(), &options, nullptr));
+  (void)own.release();  // of its own end
+}
+template <class Body, class Done>
+void strategy_ref::submit_then(Body &&body, Done &&done) const {
+  submit_then(std::forward<Body>(body), std::forward<Done>(done), DIST_SUBMIT_OPTIONS_INIT);
+}
+
+}  // namespace dist
+
+#endif  // DIST_HPP_SERVE_EXPERIMENTAL_HPP
