@@ -13,7 +13,8 @@ namespace dist {
 
 // Of a library's thread, which may end in the middle of its function too.
 struct ReplicaPool::Life {
-  explicit Life(Seat& of) noexcept : seat(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
+  explicit Life(Seat& of) noexcept
+      : seat(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
   ~Life() = default;
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
@@ -51,7 +52,7 @@ Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
   seat.finished.value.store(run_, std::memory_order_relaxed);
   seat.thread_ended = false;
   seat.life = new (place) Life(seat);
-  DIST_TRY(seat.thread.start(thread_main, seat.life, options_.stack_bytes));
+  DIST_TRY(seat.thread.start(thread_main, seat.life, options_.stack_bytes, cpus()));
   const MemberName& called = seat.replica.name();
   const int cpu = cpu_of(seat.replica.rank());
   char name[16];
@@ -157,8 +158,8 @@ void ReplicaPool::end_thread(Seat& seat) noexcept {
   const auto ended = [&] { return seat.life->fate.load(std::memory_order_acquire) == kEnded; };
   const uint32_t run = started_.value.load(std::memory_order_acquire);
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  const bool inside = seat.finished.value.load(std::memory_order_acquire) != run ||
-                      is_inside(tenant, seat.replica.rank());
+  const bool inside =
+      seat.finished.value.load(std::memory_order_acquire) != run || is_inside(tenant, seat.replica.rank());
   if (inside && !ended() && leave_alone(seat)) return;
   // Who is about to sleep may miss a wake-up, since the word does not change.
   while (!ended()) {

@@ -163,6 +163,10 @@ class ReplicaPool {
   // comes back to nothing of the pool's. Called by the tenant.
   Status replace_thread(LocalReplica replica) noexcept;
   const Host& host() const noexcept { return host_; }
+  // Where its threads may be; NULL: where whoever starts them may.
+  const CpuSet* cpus() const noexcept {
+    return options_.placement == nullptr ? nullptr : options_.placement->within();
+  }
   const WaitPolicy& policy() const noexcept { return group_.policy(); }
   int threads() const noexcept { return options_.threads; }
   int64_t timeout_ns() const noexcept { return options_.timeout_ns; }
@@ -219,10 +223,10 @@ class ReplicaPool {
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
-    uint32_t entered = 0;       // the latest run that it took part in
-    Counted* keeps = nullptr;   // what a host's thread holds while it is inside, after shut_down()
-    bool occupied = false;      // a host's thread has entered and is not yet back from leaving
-    bool thread_ended = false;  // inside a run, by pthread_exit()
+    uint32_t entered = 0;                  // the latest run that it took part in
+    Counted* keeps = nullptr;              // what a host's thread holds while it is inside, after shut_down()
+    bool occupied = false;                 // a host's thread has entered and is not yet back from leaving
+    bool thread_ended = false;             // inside a run, by pthread_exit()
     std::atomic<bool> with_tenant{false};  // the thread has found the tenant
     Thread thread;
     Life* life = nullptr;  // of the thread, where it is the library's
@@ -325,7 +329,8 @@ class ReplicaPool {
   int caller_cpu_ = -1;           // where replica 0 was at its begin, if it is the caller
   Body body_{};
   std::atomic<Tenant*> tenant_{nullptr};  // who has the replicas between runs; NULL: nobody
-  Tenant* lender_ = nullptr;              // from whom a turn, or the open run of the host's threads, has them; NULL: from nobody
+  Tenant* lender_ =
+      nullptr;  // from whom a turn, or the open run of the host's threads, has them; NULL: from nobody
   std::atomic<bool> stopping_{false};  // a thread that has done the latest run ends
   // Host threads.
   alignas(kApart) Word changed_;  // how often what follows has, in a way that somebody may wait for

@@ -14,7 +14,7 @@ Helpers::Helpers(Memory& memory, Instances& instances)
 Helpers::~Helpers() { stop(); }
 
 Status Helpers::start(Thread& thread, void* (*main)(void*), const char* name) noexcept {
-  DIST_TRY(thread.start(main, this));
+  DIST_TRY(thread.start(main, this, 0, instances_.pool().cpus()));
   thread.name(name);
   return kOk;
 }
@@ -56,8 +56,7 @@ void* Helpers::watch_clock(void* self) {
     const uint32_t seen = helpers.changed_.value.load(std::memory_order_acquire);
     if (helpers.stopping_.load(std::memory_order_seq_cst)) return nullptr;
     const int64_t next_ns = instances.end_overdue();
-    const int64_t left =
-        next_ns == 0 ? -1 : std::max<int64_t>(next_ns - instances.host().now_ns(), 0);
+    const int64_t left = next_ns == 0 ? -1 : std::max<int64_t>(next_ns - instances.host().now_ns(), 0);
     if (left == 0) continue;
     helpers.changed_.sleep(seen, instances.host().slice_ns(left), WaitPolicy{}, [&] {
       return helpers.changed_.value.load(std::memory_order_seq_cst) != seen ||
