@@ -87,6 +87,9 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.reform = given.reform;
     wanted.staging_bytes = given.staging_bytes;
     wanted.replicas_of_workers = {given.replicas_of_workers, given.num_workers};
+    DIST_TRY(
+        check_list(given.cpus, given.num_cpus, "dist_strategy_create", "options->cpus", "options->num_cpus"));
+    wanted.cpus = {given.cpus, given.num_cpus};
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;

@@ -35,8 +35,8 @@ class Arena::Started final : public Counted {
   tbb::task_arena arena_;
 };
 
-Arena::Arena(Memory& memory, int max_threads, const CpuSet* domain) noexcept
-    : memory_(memory), max_threads_(std::max(max_threads, 1)), domain_(domain) {}
+Arena::Arena(Memory& memory, int max_threads, const CpuSet* cpus, Bounds bounds) noexcept
+    : memory_(memory), max_threads_(std::max(max_threads, 1)), cpus_(cpus), bounds_(bounds) {}
 
 Arena::~Arena() { wait_for_tasks(); }
 
@@ -53,7 +53,11 @@ Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
       try {
         started_->arena().enqueue([this, task, context, number] {
           prepare_worker();
-          task(context, number);
+          {
+            std::optional<OnCpus> here;
+            if (cpus_ != nullptr) here.emplace(*cpus_, bounds_);
+            task(context, number);
+          }
           submitted_.fetch_sub(1, std::memory_order_release);
         });
       } catch (...) {
@@ -88,12 +92,12 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
         const tbb::blocked_range<uint64_t> range(0, n, 2 * least - 1);
         tbb::parallel_for(range, [&](const tbb::blocked_range<uint64_t>& some) {
           // Isolation keeps other callers out: a thread that is not the caller is oneTBB's. It is on the
-          // domain as long as the part takes: a tbb::task_arena with constraints would move the caller too,
+          // CPUs as long as the part takes: a tbb::task_arena with constraints would move the caller too,
           // and would leave workers bound that are inside when it ends.
           if (std::this_thread::get_id() == caller) return part(at(some.begin()), at(some.end()), context);
           prepare_worker();
           std::optional<OnCpus> here;
-          if (domain_ != nullptr) here.emplace(*domain_);
+          if (cpus_ != nullptr) here.emplace(*cpus_, bounds_);
           part(at(some.begin()), at(some.end()), context);
         });
       });

@@ -16,9 +16,9 @@ namespace dist {
 class Arena {
  public:
   // `memory` outlives the arena. At most `max_threads` threads, the caller's among them; with 1 a loop is
-  // a plain loop without oneTBB. `domain`, which outlives the arena too, has the CPUs that oneTBB's threads
-  // run on while they do parts of a loop; NULL: any. The calling thread is not moved.
-  Arena(Memory& memory, int max_threads, const CpuSet* domain = nullptr) noexcept;
+  // a plain loop without oneTBB. `cpus`, which outlives the arena too, has the CPUs that oneTBB's threads
+  // run on while they do parts of a loop, or tasks, within `bounds`; NULL: any. The calling thread is not moved.
+  Arena(Memory& memory, int max_threads, const CpuSet* cpus = nullptr, Bounds bounds = Bounds::kOwn) noexcept;
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -52,7 +52,8 @@ class Arena {
 
   Memory& memory_;
   const int max_threads_;
-  const CpuSet* const domain_;
+  const CpuSet* const cpus_;
+  const Bounds bounds_;
   std::once_flag once_;
   Ref<Started> started_;
   std::atomic<int> submitted_{0};  // tasks that have not ended

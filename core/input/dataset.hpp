@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/base/memory.hpp"
+#include "core/base/os/affinity.hpp"
 #include "core/base/os/fork.hpp"
 #include "core/base/status.hpp"
 #include "core/input/element_source.hpp"
@@ -53,6 +54,9 @@ struct Readers {
   int32_t me = 0;
   Ref<WorkerLayout> workers;  // NULL: there is one alone
   Ref<Steps> steps;           // likewise
+  // For threads that make batches ahead: whether the host has chosen CPUs, and which.
+  bool on_cpus = false;
+  CpuSet cpus;
 };
 
 class Dataset final : public Counted {
@@ -110,6 +114,8 @@ class Dataset final : public Counted {
   int64_t prefetch() const noexcept { return prefetch_; }
   // The arena in which batches are made ahead; it starts no thread before it is used.
   tbb::task_arena& arena() noexcept { return arena_; }
+  // Where its threads may be; NULL: anywhere.
+  const CpuSet* cpus() const noexcept { return readers_.on_cpus ? &readers_.cpus : nullptr; }
 
  private:
   static Status create_from_host(Memory& memory, const Readers& readers, Ref<HostSource> host,

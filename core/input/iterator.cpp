@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "core/base/os/thread.hpp"
@@ -210,6 +211,8 @@ void Iterator::run_task(Ticket& ticket) noexcept {
   block_async_signals();
   Iterator& self = *ticket.iterator;
   Lock lock(self.mutex_);
+  std::optional<OnCpus> here;
+  if (const CpuSet* const cpus = self.dataset_->cpus(); cpus != nullptr) here.emplace(*cpus, Bounds::kExact);
   self.make_batch(lock);
   self.ahead_ = false;
   self.make_ahead(lock);

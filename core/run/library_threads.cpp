@@ -52,7 +52,7 @@ Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
   seat.finished.value.store(run_, std::memory_order_relaxed);
   seat.thread_ended = false;
   seat.life = new (place) Life(seat);
-  DIST_TRY(seat.thread.start(thread_main, seat.life, options_.stack_bytes));
+  DIST_TRY(seat.thread.start(thread_main, seat.life, options_.stack_bytes, cpus()));
   const MemberName& called = seat.replica.name();
   const int cpu = cpu_of(seat.replica.rank());
   char name[16];

@@ -2,49 +2,94 @@
 #include "core/run/placement.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dist {
 
-Surroundings look_around(Memory& memory, bool pinning) {
+Surroundings look_around(Memory& memory, const CpuSet& within, bool pinning) {
   Surroundings around(memory);
-  const auto allowed = static_cast<std::size_t>(std::max(allowed_cpus(), 1));
+  around.within = within;
   if (pinning) {
-    around.order.resize(allowed);
-    around.order.resize(
-        static_cast<std::size_t>(cpus_by_core(around.order.data(), static_cast<int>(allowed))));
     around.pinned.resize(CpuSet::kMost);
     count_pinned("dist-r", around.pinned);
   }
-  if (several_numa_domains()) {
+  if (pinning || several_numa_domains()) {
+    CpuSet all = cpus_of_process();
+    all.add(within);
     bool by_hwloc = false;
-    around.places.resize(allowed);
-    around.places.resize(
-        static_cast<std::size_t>(cpu_places(around.places.data(), static_cast<int>(allowed), &by_hwloc)));
+    around.places.resize(static_cast<std::size_t>(all.count()));
+    around.places.resize(static_cast<std::size_t>(
+        cpu_places(all, around.places.data(), static_cast<int>(around.places.size()), &by_hwloc)));
   }
   return around;
 }
 
+// Round k takes every core's k-th CPU. Neighbours have numbers next to each other.
+std::pmr::vector<int> order_by_core(Memory& memory, std::span<const CpuPlace> places) {
+  struct InRound {
+    int round;
+    CpuPlace place;
+  };
+  std::pmr::vector<InRound> sorted(&memory);
+  for (const CpuPlace& place : places) {
+    const auto before = [&](const CpuPlace& other) {
+      return other.core == place.core &&
+             std::pair(other.thread, other.cpu) < std::pair(place.thread, place.cpu);
+    };
+    sorted.push_back({static_cast<int>(std::count_if(places.begin(), places.end(), before)), place});
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const InRound& a, const InRound& b) {
+    return std::pair(a.round, a.place.core) < std::pair(b.round, b.place.core);
+  });
+  std::pmr::vector<int> order(&memory);
+  for (const InRound& each : sorted) order.push_back(each.place.cpu);
+  return order;
+}
+
 Placement::Placement(Memory& memory, const Options& options, const Surroundings& around)
-    : num_devices_(options.num_devices), cpus_(&memory), domains_(&memory) {
-  find_domains(around.places);
+    : num_devices_(options.num_devices),
+      chosen_(options.within != nullptr),
+      within_(chosen_ ? *options.within : CpuSet()),
+      cpus_(&memory),
+      domains_(&memory) {
+  find_domains(around);
   if (options.placement != DIST_PLACEMENT_CORES || options.threads == DIST_THREADS_HOST) return;
   if (!options.named.empty()) {
     named_ = true;
     cpus_.assign(options.named.begin(), options.named.end());
-  } else if (!around.order.empty()) {
-    choose_cpus(options, around);
+  } else if (!around.places.empty()) {
+    choose_cpus(memory, options, around);
   }
 }
 
-void Placement::choose_cpus(const Options& options, const Surroundings& around) {
-  std::pmr::vector<int> order(around.order, cpus_.get_allocator());
-  std::pmr::vector<int> pinned(around.pinned, cpus_.get_allocator());
+void Placement::choose_cpus(Memory& memory, const Options& options, const Surroundings& around) {
+  std::pmr::vector<CpuPlace> mine(&memory);
+  for (const CpuPlace& place : around.places) {
+    if (around.within.has(place.cpu)) mine.push_back(place);
+  }
+  if (mine.empty()) return;
+  std::pmr::vector<int> order = order_by_core(memory, mine);
+  std::pmr::vector<int> pinned(around.pinned, &memory);
   pinned.resize(CpuSet::kMost);
-  const auto taken = [&](int cpu) -> int& { return pinned[static_cast<std::size_t>(cpu)]; };
+  std::pmr::vector<int> core(CpuSet::kMost, -1, &memory);
+  for (const CpuPlace& place : around.places) core[static_cast<std::size_t>(place.cpu)] = place.core;
+  std::pmr::vector<int> on_core(&memory);  // by CPU: threads on all of its core
+  const auto at = [](std::pmr::vector<int>& by_cpu, int cpu) -> int& {
+    return by_cpu[static_cast<std::size_t>(cpu)];
+  };
+  on_core.resize(CpuSet::kMost);
+  const auto take = [&](int cpu, int threads) {
+    for (const CpuPlace& place : around.places) {
+      if (place.core == at(core, cpu)) at(on_core, place.cpu) += threads;
+    }
+  };
+  for (const CpuPlace& place : around.places) take(place.cpu, at(pinned, place.cpu));
   const auto choose = [&] {
+    const auto taken = [&](int cpu) { return std::pair(at(on_core, cpu), at(pinned, cpu)); };
     const int cpu =
         *std::min_element(order.begin(), order.end(), [&](int a, int b) { return taken(a) < taken(b); });
-    ++taken(cpu);
+    ++at(pinned, cpu);
+    take(cpu, 1);
     return cpu;
   };
   const bool has_caller = options.threads == DIST_THREADS_CALLER;
@@ -54,14 +99,17 @@ void Placement::choose_cpus(const Options& options, const Surroundings& around) 
   if (has_caller) cpus_[0] = choose();
 }
 
-void Placement::find_domains(std::span<const CpuPlace> places) {
+void Placement::find_domains(const Surroundings& around) {
   std::pmr::vector<int> numbers(domains_.get_allocator().resource());
-  for (const CpuPlace& place : places) numbers.push_back(place.numa);
+  for (const CpuPlace& place : around.places) {
+    if (around.within.has(place.cpu)) numbers.push_back(place.numa);
+  }
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   if (numbers.size() < 2) return;
   domains_.resize(numbers.size());
-  for (const CpuPlace& place : places) {
+  for (const CpuPlace& place : around.places) {
+    if (!around.within.has(place.cpu)) continue;
     const auto at = std::lower_bound(numbers.begin(), numbers.end(), place.numa);
     domains_[static_cast<std::size_t>(at - numbers.begin())].add(place.cpu);
   }

@@ -28,8 +28,9 @@ class Versions;
 class Replica {
  public:
   struct Loops {
-    int threads;           // its share of the cores
-    const CpuSet* domain;  // NULL: any CPUs
+    int threads;         // its share of the cores
+    const CpuSet* cpus;  // NULL: any
+    Bounds bounds;
   };
 
   // Which one it is.
@@ -49,7 +50,7 @@ class Replica {
         pool_(pool),
         group_(group),
         recorder_(&recorder),
-        arena_(memory, loops.threads, loops.domain),
+        arena_(memory, loops.threads, loops.cpus, loops.bounds),
         cache_bytes_(cache_bytes),
         meeting_(meeting),
         place_(place) {}

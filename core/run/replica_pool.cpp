@@ -91,10 +91,11 @@ int ReplicaPool::cpu_of(int rank) const noexcept {
 
 // With threads of the host's libdist starts none: loops are the calling thread's.
 Replica::Loops ReplicaPool::loops_of(LocalReplica replica, int rank) const noexcept {
-  if (options_.threads == DIST_THREADS_HOST || options_.no_helpers) return {1, nullptr};
+  if (options_.threads == DIST_THREADS_HOST || options_.no_helpers) return {1, nullptr, Bounds::kOwn};
   const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
-  if (options_.placement == nullptr) return {share, nullptr};
-  return {share, options_.placement->domain_of(replica, of_devices() ? rank : 0, share)};
+  if (options_.placement == nullptr) return {share, nullptr, Bounds::kOwn};
+  const Placement& placement = *options_.placement;
+  return {share, placement.loops_of(replica, of_devices() ? rank : 0, share), placement.bounds()};
 }
 
 ReplicaPool::~ReplicaPool() {

@@ -173,6 +173,10 @@ class ReplicaPool {
   // comes back to nothing of the pool's. Called by the tenant.
   Status replace_thread(LocalReplica replica) noexcept;
   const Host& host() const noexcept { return host_; }
+  // Where its threads may be; NULL: where whoever starts them may.
+  const CpuSet* cpus() const noexcept {
+    return options_.placement == nullptr ? nullptr : options_.placement->within();
+  }
   const WaitPolicy& policy() const noexcept { return group_.policy(); }
   int threads() const noexcept { return options_.threads; }
   int64_t timeout_ns() const noexcept { return options_.timeout_ns; }

@@ -14,7 +14,7 @@ Helpers::Helpers(Memory& memory, Instances& instances)
 Helpers::~Helpers() { stop(); }
 
 Status Helpers::start(Thread& thread, void* (*main)(void*), const char* name) noexcept {
-  DIST_TRY(thread.start(main, this));
+  DIST_TRY(thread.start(main, this, 0, instances_.pool().cpus()));
   thread.name(name);
   return kOk;
 }

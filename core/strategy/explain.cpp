@@ -54,13 +54,17 @@ void write_width(Strategy& strategy, TextOut& out) {
   } else {
     out.put("one for each usable CPU, since num_replicas was 0\n");
   }
-  out.add("cpus: %d usable at creation: an affinity mask of %d and ", usable, origin.allowed_cpus);
+  const char* const whose = origin.chose_cpus ? "the host's choice" : "an affinity mask";
+  char cpus[256];
+  list_cpus(origin.cpus, cpus);
+  out.add("cpus: %d usable at creation: %s of %d (%s) and ", usable, whose, origin.allowed_cpus, cpus);
   write_quota(out, origin.cpu_quota);
   out.put(". Both are read when the strategy is created, and not again");
-  const int allowed = allowed_cpus();
+  const int allowed = origin.chose_cpus ? origin.allowed_cpus : allowed_cpus();
   const double quota = cgroup_cpu_quota("");
   if (allowed != origin.allowed_cpus || quota != origin.cpu_quota) {
-    out.add("; they have changed: this thread's mask now allows %d, with ", allowed);
+    out.add("; they have changed: %s now allows %d, with ", origin.chose_cpus ? "it" : "this thread's mask",
+            allowed);
     write_quota(out, quota);
     out.put(". A new strategy would follow");
   }
@@ -176,6 +180,8 @@ void write_placement(Strategy& strategy, TextOut& out) {
     out.put("the host's affair\n");
   } else if (strategy.placement().pins()) {
     write_pinned(strategy, out);
+  } else if (strategy.placement().within() != nullptr) {
+    out.put("each library thread on any of the host's choice of CPUs; the caller's thread is never moved\n");
   } else if (strategy.group().oversubscribed()) {
     out.put("free: wherever the system puts the threads\n");
   } else {
@@ -197,7 +203,8 @@ void write_loops(Strategy& strategy, TextOut& out) {
       std::max(1, usable_cpus(origin.allowed_cpus, origin.cpu_quota) / strategy.replicas().local());
   out.add("has %d of the usable CPUs in each replica, its own thread's among them; ", share);
   if (placement.num_domains() == 0) {
-    out.put("on any CPU, as libdist sees one NUMA domain\n");
+    out.add("on any %s, as libdist sees one NUMA domain\n",
+            placement.within() == nullptr ? "CPU" : "of the host's choice of CPUs");
   } else if (share == 1) {
     out.put("so it runs on the replica's own thread alone\n");
   } else {

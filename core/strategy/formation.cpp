@@ -20,7 +20,7 @@ Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPl
       wait_graph_(memory, plan.num_replicas),
       group_(memory, plan.num_replicas, plan.policy, plan.host, plan.timeout_ns,
              Membership{0, nullptr, &wait_graph_, naming_of(worker_), plan.pool.keeper}),
-      progress_(memory, plan.pool.usable_cpus),
+      progress_(memory, plan.pool.usable_cpus, plan.pool.placement->within(), plan.pool.placement->bounds()),
       alone_(worker_.num_workers() > 1 ? WorkerLink::Way() : WorkerLink::Way(std::move(way))),
       readers_(plan.num_replicas),
       recorder_(memory, worker_.count(), {worker_.number(), worker_.num_workers()}),
@@ -29,6 +29,10 @@ Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPl
 ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan, WorkerLink::Way way) {
   Arena* const helpers = plan.pool.threads == DIST_THREADS_HOST ? nullptr : &progress_;
   ReplicaPool::Options wanted = plan.pool;
+  if (const CpuSet* const cpus = plan.pool.placement->within(); cpus != nullptr) {
+    readers_.on_cpus = true;
+    readers_.cpus = *cpus;
+  }
   if (worker_.num_workers() > 1) {
     workers_.emplace(
         memory(), group_, plan.host, std::move(way),

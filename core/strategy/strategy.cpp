@@ -142,6 +142,39 @@ Status check(const StrategyOptions& options) noexcept {
   return check(options.communication);
 }
 
+// The CPUs that the strategy is to stay on, which the process may use.
+Status choose_cpus(const StrategyOptions& options, StrategyOrigin* out) noexcept {
+  out->chose_cpus = !options.cpus.empty();
+  if (!out->chose_cpus) {
+    out->cpus = cpus_of_this_thread();
+    out->allowed_cpus = allowed_cpus();
+    return kOk;
+  }
+  const CpuSet mine = cpus_of_process();
+  for (const int32_t cpu : options.cpus) {
+    if (!mine.has(cpu)) {
+      char all[256];
+      list_cpus(mine, all);
+      return invalid_argument("cpus has CPU %d, which this process may not use: its affinity mask has %s",
+                              cpu, all);
+    }
+    if (out->cpus.has(cpu)) return invalid_argument("cpus has CPU %d twice", cpu);
+    out->cpus.add(cpu);
+  }
+  out->allowed_cpus = out->cpus.count();
+  return kOk;
+}
+
+// An assignment may name no other CPU than those.
+Status check_named(std::span<const int> named, const StrategyOrigin& origin) noexcept {
+  for (const int cpu : named) {
+    if (origin.chose_cpus && cpu >= 0 && !origin.cpus.has(cpu))
+      return invalid_argument("device_assignment places a logical device on CPU %d, which cpus does not have",
+                              cpu);
+  }
+  return kOk;
+}
+
 std::size_t async_bytes_of(const StrategyOptions& options, int num_replicas) noexcept {
   return options.async_bytes != 0 ? static_cast<std::size_t>(options.async_bytes)
                                   : AsyncMemory::default_bytes(num_replicas);
@@ -218,12 +251,22 @@ WayOptions way_options_of(const StrategyOptions& options) noexcept {
   return {options.allocator, options.network, options.transport, options.cluster_resolver};
 }
 
-Placement make_placement(Memory& memory, const StrategyOptions& options, int num_replicas, int num_devices) {
-  std::pmr::vector<int> named(&memory);
-  const bool pins = options.placement == DIST_PLACEMENT_CORES && options.threads != DIST_THREADS_HOST;
-  if (pins && options.mesh.assignment != nullptr) named = named_cpus(*options.mesh.assignment, memory);
-  const Placement::Options wanted{num_replicas, num_devices, options.threads, options.placement, named};
-  return {memory, wanted, look_around(memory, pins && named.empty())};
+bool pins(const StrategyOptions& options) noexcept {
+  return options.placement == DIST_PLACEMENT_CORES && options.threads != DIST_THREADS_HOST;
+}
+
+// The CPU of each device of each replica; none where no assignment says so.
+std::pmr::vector<int> named_by(const StrategyOptions& options, Memory& memory) {
+  if (!pins(options) || options.mesh.assignment == nullptr) return std::pmr::vector<int>(&memory);
+  return named_cpus(*options.mesh.assignment, memory);
+}
+
+Placement make_placement(Memory& memory, const StrategyOptions& options, const StrategyOrigin& origin,
+                         int num_replicas, int num_devices) {
+  const std::pmr::vector<int> named = named_by(options, memory);
+  const Placement::Options wanted{num_replicas,      num_devices, options.threads,
+                                  options.placement, named,       origin.chose_cpus ? &origin.cpus : nullptr};
+  return {memory, wanted, look_around(memory, origin.cpus, pins(options) && named.empty())};
 }
 
 }  // namespace
@@ -240,8 +283,17 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   WorkerPlace worker(place);
   JobSettings settings(place);
   DIST_TRY(place_worker(place, &options, &from_environment, &settings, &worker));
-  plan.origin = {options.num_replicas, options.kind,         options.threads,    options.placement,
-                 allowed_cpus(),       cgroup_cpu_quota(""), options.stack_bytes};
+  plan.origin = {.num_replicas = options.num_replicas,
+                 .kind = options.kind,
+                 .threads = options.threads,
+                 .placement = options.placement,
+                 .chose_cpus = false,
+                 .cpus = {},
+                 .allowed_cpus = 0,
+                 .cpu_quota = cgroup_cpu_quota(""),
+                 .stack_bytes = options.stack_bytes};
+  DIST_TRY(choose_cpus(options, &plan.origin));
+  DIST_TRY(check_named(named_by(options, place), plan.origin));
   plan.usable_cpus = usable_cpus(plan.origin.allowed_cpus, plan.origin.cpu_quota);
   plan.num_replicas = num_replicas_of(options, plan.usable_cpus);
   if (!options.devices.empty()) plan.origin.num_replicas = plan.num_replicas;
@@ -287,8 +339,8 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       reform_(options.reform),
       way_options_(way_options_of(options)),
       cluster_place_(copy_of(memory, worker)),
-      placement_(make_placement(memory, options, plan.num_replicas, mesh_.num_devices)),
-      arena_(memory, plan.usable_cpus),
+      placement_(make_placement(memory, options, origin_, plan.num_replicas, mesh_.num_devices)),
+      arena_(memory, plan.usable_cpus, placement_.within(), placement_.bounds()),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
       variables_(memory),
       numbers_(make_counted<ReplicaNumbers>(memory, worker.count())),

@@ -51,6 +51,7 @@ struct StrategyOptions {
   std::span<const int32_t> replicas_of_workers;  // of each; none: all have as many as this one
   int64_t staging_bytes = 0;                     // 0: WorkerMeeting's default
   int32_t reform = DIST_REFORM_EXPLICIT;
+  std::span<const int32_t> cpus;  // where its threads may be; none: where the calling one may
 };
 
 // The one-device and default strategies, and one with parameter servers.
@@ -74,7 +75,9 @@ struct StrategyOrigin {
   int32_t kind;
   int32_t threads;
   int32_t placement;
-  int allowed_cpus;     // by the affinity mask
+  bool chose_cpus;  // by the options, and not by the affinity mask of whoever created it
+  CpuSet cpus;
+  int allowed_cpus;     // how many these are
   double cpu_quota;     // of the cgroup, in CPUs; 0: none
   int64_t stack_bytes;  // of library threads, as asked
 };

@@ -65,11 +65,17 @@ typedef struct dist_strategy_options {
   /* MULTI_WORKER_MIRRORED: most of the elements of tensors on their way to and from this worker at a time, in bytes; 0:
      64 MiB. What is larger goes in pieces, with the same bits; the least of all workers' counts */
   int64_t staging_bytes;
+  /* where its threads may be, by the system's numbers: library threads, of replicas and of logical devices, those of
+     dist_submit(), and oneTBB's while they help; not the caller's, which is never moved, nor those of gRPC and Gloo.
+     DIST_PLACEMENT_CORES chooses among them, and num_replicas 0 counts them. Copied. Each is in the affinity mask of the
+     calling thread, or of the process's first one. NULL: the calling thread's mask */
+  const int32_t *cpus;
+  size_t num_cpus; /* 0: as if it were NULL */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                         \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                   \
   }
 
 /**

@@ -312,27 +312,29 @@ void the_affinity_mask(void**) {
   cpu_set_t one;
   assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
   assert_in_range(usable_cpus(), 1, CPU_COUNT(&all));
-  int cpus[CPU_SETSIZE];
-  const int n = cpus_by_core(cpus, CPU_SETSIZE);
-  assert_int_equal(n, CPU_COUNT(&all));
-  cpu_set_t seen;
-  CPU_ZERO(&seen);
-  for (int i = 0; i < n; ++i) {
-    assert_true(CPU_ISSET(static_cast<unsigned>(cpus[i]), &all));
-    CPU_SET(static_cast<unsigned>(cpus[i]), &seen);
+  const CpuSet mine = cpus_of_this_thread();
+  assert_int_equal(mine.count(), CPU_COUNT(&all));
+  int last = -1;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    assert_int_equal(mine.has(cpu), CPU_ISSET(static_cast<unsigned>(cpu), &all) != 0);
+    if (mine.has(cpu)) last = cpu;
   }
-  assert_int_equal(CPU_COUNT(&seen), n);  // each once
-
   CPU_ZERO(&one);
-  CPU_SET(static_cast<unsigned>(cpus[n - 1]), &one);
+  CPU_SET(static_cast<unsigned>(last), &one);
   assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
   const int usable = usable_cpus();
-  int only = -1;
-  const int count = cpus_by_core(&only, 1);
+  const CpuSet only = cpus_of_this_thread();
+  CpuPlace place{};
+  bool by_hwloc = false;
+  const int known = cpu_places(only, &place, 1, &by_hwloc);
   assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
   assert_int_equal(usable, 1);
-  assert_int_equal(count, 1);
-  assert_int_equal(only, cpus[n - 1]);
+  assert_true(only.count() == 1 && only.has(last));
+  assert_int_equal(known, 1);
+  assert_int_equal(place.cpu, last);
+  // Of CPUs that the calling thread may not use, too.
+  std::vector<CpuPlace> places(static_cast<std::size_t>(mine.count()));
+  assert_int_equal(cpu_places(mine, places.data(), mine.count(), &by_hwloc), mine.count());
 }
 
 }  // namespace

@@ -33,11 +33,12 @@ namespace {
 // CPUs 0 .. n-1, one after the other in two halves that are NUMA domains, and those that are taken.
 struct Machine {
   Machine(Memory& memory, int cpus, const std::vector<int>& taken) : around(memory) {
-    around.order.resize(static_cast<std::size_t>(cpus));
-    std::iota(around.order.begin(), around.order.end(), 0);
     around.pinned.resize(static_cast<std::size_t>(cpus));
     for (const int cpu : taken) ++around.pinned[static_cast<std::size_t>(cpu)];
-    for (int cpu = 0; cpu < cpus; ++cpu) around.places.push_back({cpu, 0, cpu < cpus / 2 ? 4 : 7, cpu, 0});
+    for (int cpu = 0; cpu < cpus; ++cpu) {
+      around.places.push_back({cpu, 0, cpu < cpus / 2 ? 4 : 7, cpu, 0});
+      around.within.add(cpu);
+    }
   }
   Surroundings around;
 };
@@ -112,9 +113,104 @@ void loops_have_the_domain_of_their_cpu(void**) {
 
   Surroundings one(memory);
   one.places.assign({{0, 0, 5, 0, 0}, {1, 0, 5, 1, 0}});
+  for (const CpuPlace& place : one.places) one.within.add(place.cpu);
   const Placement on_one(memory, {2, 1, DIST_THREADS_CALLER, DIST_PLACEMENT_FREE, {}}, one);
   assert_int_equal(on_one.num_domains(), 0);
   assert_null(on_one.domain_of(LocalReplica{0}, 0, 2));
+}
+
+// Cores of two hardware threads, as the system numbers them mostly: CPU c and CPU c + n/2 are core c's.
+struct Pairs {
+  Pairs(Memory& memory, int cpus, const std::vector<int>& taken, const std::vector<int>& within)
+      : around(memory) {
+    around.pinned.resize(static_cast<std::size_t>(cpus));
+    for (const int cpu : taken) ++around.pinned[static_cast<std::size_t>(cpu)];
+    const int cores = cpus / 2;
+    for (int cpu = 0; cpu < cpus; ++cpu) {
+      const int core = cpu % cores;
+      around.places.push_back({cpu, 0, core < cores / 2 ? 0 : 1, core, 2 * core + cpu / cores});
+    }
+    for (const int cpu : within) around.within.add(cpu);
+  }
+  Surroundings around;
+};
+
+void the_order_goes_by_core(void**) {
+  CountingMemory counting;
+  const auto order = [&](const std::vector<CpuPlace>& places) {
+    const std::pmr::vector<int> made = order_by_core(*counting, places);
+    return std::vector<int>(made.begin(), made.end());
+  };
+  const Pairs pairs(*counting, 8, {}, {});
+  assert_true(order({pairs.around.places.begin(), pairs.around.places.end()}) ==
+              std::vector<int>({0, 1, 2, 3, 4, 5, 6, 7}));
+  // Hardware threads side by side; one core has three CPUs, one a single one.
+  assert_true(order({{0, 0, 0, 0, 0},
+                     {1, 0, 0, 0, 1},
+                     {2, 0, 0, 1, 2},
+                     {3, 0, 0, 2, 3},
+                     {4, 0, 0, 2, 4},
+                     {5, 0, 0, 2, 5}}) == std::vector<int>({0, 2, 3, 1, 4, 5}));
+  // Of a core whose first CPU is not the process's, the second counts as the first.
+  assert_true(order({{4, 0, 0, 0, 1}, {1, 0, 0, 1, 2}, {5, 0, 0, 1, 3}}) == std::vector<int>({4, 1, 5}));
+  // In what order the system lists them says nothing.
+  assert_true(order({{7, 0, 0, 3, 7}, {3, 0, 0, 3, 6}, {6, 0, 0, 0, 1}, {2, 0, 0, 0, 0}}) ==
+              std::vector<int>({2, 3, 6, 7}));
+  assert_true(order({}).empty());
+}
+
+void a_core_in_use_comes_last(void**) {
+  CountingMemory counting;
+  Memory& memory = *counting;
+  const std::vector<int> all = {0, 1, 2, 3, 4, 5, 6, 7};
+  const auto of = [&](const std::vector<int>& taken, const std::vector<int>& within, int replicas) {
+    return Placement(memory, pinned(replicas, 1, DIST_THREADS_LIBRARY),
+                     Pairs(memory, 8, taken, within).around);
+  };
+  // CPU 4 is core 0's: its other CPU is not free of peers.
+  expect(of({4}, all, 4), 4, 1, {1, 2, 3, 0});
+  expect(of({0, 5}, all, 2), 2, 1, {2, 3});
+  expect(of({0, 1, 2, 3}, all, 2), 2, 1, {4, 5});
+  // Within the host's choice, also where the CPU that is taken lies outside it.
+  expect(of({0}, {1, 4}, 2), 2, 1, {1, 4});
+  expect(of({0}, {4, 5}, 1), 1, 1, {5});
+  expect(of({}, {6, 2}, 3), 3, 1, {2, 6, 2});
+  expect(of({}, {7}, 2), 2, 1, {7, 7});
+}
+
+void chosen_cpus_bound_loops(void**) {
+  CountingMemory counting;
+  Memory& memory = *counting;
+  CpuSet within;
+  for (const int cpu : {0, 1, 6}) within.add(cpu);
+  Placement::Options options{2, 1, DIST_THREADS_LIBRARY, DIST_PLACEMENT_FREE, {}, &within};
+  const Placement chosen(memory, options, Pairs(memory, 8, {}, {0, 1, 6}).around);
+  assert_true(*chosen.within() == within && chosen.bounds() == Bounds::kExact);
+  assert_int_equal(chosen.num_domains(), 2);  // 0 and 1; 6
+  const CpuSet* const first = chosen.loops_of(LocalReplica{0}, 0, 2);
+  assert_true(first->count() == 2 && first->has(0) && first->has(1));
+  assert_true(chosen.loops_of(LocalReplica{1}, 0, 2) == chosen.within());  // a domain of one CPU is too small
+  assert_true(chosen.loops_of(LocalReplica{0}, 0, 3) == chosen.within());
+  assert_null(chosen.loops_of(LocalReplica{0}, 0, 1));
+  options.within = nullptr;
+  const Placement unchosen(memory, options, Pairs(memory, 8, {}, {0, 1, 6}).around);
+  assert_true(unchosen.within() == nullptr && unchosen.bounds() == Bounds::kOwn);
+  assert_null(unchosen.loops_of(LocalReplica{0}, 0, 3));
+}
+
+void sets_are_listed(void**) {
+  char text[24];
+  const auto list = [&](const std::vector<int>& cpus) {
+    CpuSet set;
+    for (const int cpu : cpus) set.add(cpu);
+    list_cpus(set, text);
+    return std::string(text);
+  };
+  assert_string_equal(list({}).c_str(), "");
+  assert_string_equal(list({7}).c_str(), "7");
+  assert_string_equal(list({0, 1, 2, 4, 6, 7}).c_str(), "0-2, 4, 6-7");
+  assert_string_equal(list({CpuSet::kMost - 2, CpuSet::kMost - 1}).c_str(), "1022-1023");
+  assert_string_equal(list({0, 100, 200, 300, 400, 500, 600}).c_str(), "0, 100, 200, 300, 400, ");
 }
 
 void several_domains_are_seen(void**) {
@@ -166,6 +262,18 @@ void a_thread_comes_back_from_a_set(void**) {
     CpuSet strange;
     for (const int cpu : {-1, CpuSet::kMost, 1 << 30}) strange.add(cpu);
     assert_int_equal(strange.count(), 0);
+  }
+  assert_true(my_cpus() == before);
+  // Exactly a set: also off the CPUs that it has.
+  {
+    const OnCpus first(set_of(before.front()));
+    {
+      const OnCpus last(set_of(before.back()), Bounds::kExact);
+      assert_true(my_cpus() == std::vector<int>{before.back()});
+    }
+    assert_true(my_cpus() == std::vector<int>{before.front()});
+    const OnCpus unmoved(set_of(before.back()));
+    assert_true(my_cpus() == std::vector<int>{before.size() == 1 ? before.back() : before.front()});
   }
   assert_true(my_cpus() == before);
 }
@@ -281,6 +389,10 @@ int main() {
       cmocka_unit_test(the_least_taken_cpus_come_first),
       cmocka_unit_test(nothing_is_kept_unasked),
       cmocka_unit_test(loops_have_the_domain_of_their_cpu),
+      cmocka_unit_test(the_order_goes_by_core),
+      cmocka_unit_test(a_core_in_use_comes_last),
+      cmocka_unit_test(chosen_cpus_bound_loops),
+      cmocka_unit_test(sets_are_listed),
       cmocka_unit_test(several_domains_are_seen),
       cmocka_unit_test(a_thread_comes_back_from_a_set),
       cmocka_unit_test(pinned_threads_are_counted),

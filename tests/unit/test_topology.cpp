@@ -100,7 +100,7 @@ void places_are_hwlocs(void**) {
   assert_int_equal(setenv("HWLOC_SYNTHETIC", "pack:2 numa:2 core:128 pu:2", 1), 0);
   std::vector<CpuPlace> places(static_cast<std::size_t>(allowed_cpus()));
   bool by_hwloc = false;
-  const int n = cpu_places(places.data(), allowed_cpus(), &by_hwloc);
+  const int n = cpu_places(cpus_of_this_thread(), places.data(), allowed_cpus(), &by_hwloc);
   unsetenv("HWLOC_SYNTHETIC");
   if (!by_hwloc) skip();
   assert_int_equal(n, allowed_cpus());

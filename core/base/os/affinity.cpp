@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +20,14 @@ static_assert(CpuSet::kMost == CPU_SETSIZE);
 bool affinity_of(pid_t thread, cpu_set_t* out) noexcept {
   CPU_ZERO(out);
   return sched_getaffinity(thread, sizeof *out, out) == 0;
+}
+
+void add_cpus(pid_t thread, CpuSet& to) noexcept {
+  cpu_set_t set;
+  if (!affinity_of(thread, &set)) return;
+  for (int cpu = 0; cpu < CpuSet::kMost; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) to.add(cpu);
+  }
 }
 
 bool set_affinity(const CpuSet& cpus) noexcept {
@@ -57,17 +67,43 @@ int CpuSet::count() const noexcept {
   return count;
 }
 
-OnCpus::OnCpus(const CpuSet& cpus) noexcept {
-  cpu_set_t set;
-  if (!affinity_of(0, &set)) return;
-  CpuSet both;
+void list_cpus(const CpuSet& cpus, std::span<char> out) noexcept {
+  std::size_t used = 0;
+  out[0] = '\0';
   for (int cpu = 0; cpu < CpuSet::kMost; ++cpu) {
-    if (!CPU_ISSET(static_cast<unsigned>(cpu), &set)) continue;
-    before_.add(cpu);
-    if (cpus.has(cpu)) both.add(cpu);
+    if (!cpus.has(cpu)) continue;
+    const int first = cpu;
+    while (cpus.has(cpu + 1)) ++cpu;
+    char range[32];
+    if (first == cpu) {
+      std::snprintf(range, sizeof range, "%d", first);
+    } else {
+      std::snprintf(range, sizeof range, "%d-%d", first, cpu);
+    }
+    const int length = std::snprintf(&out[used], out.size() - used, "%s%s", used == 0 ? "" : ", ", range);
+    used = std::min(out.size() - 1, used + static_cast<std::size_t>(std::max(length, 0)));
   }
-  const int left = both.count();
-  moved_ = left != 0 && left != before_.count() && set_affinity(both);
+}
+
+CpuSet cpus_of_this_thread() noexcept {
+  CpuSet cpus;
+  add_cpus(0, cpus);
+  return cpus;
+}
+
+CpuSet cpus_of_process() noexcept {
+  CpuSet cpus = cpus_of_this_thread();
+  add_cpus(getpid(), cpus);
+  return cpus;
+}
+
+OnCpus::OnCpus(const CpuSet& cpus, Bounds bounds) noexcept {
+  add_cpus(0, before_);
+  CpuSet here;
+  for (int cpu = 0; cpu < CpuSet::kMost; ++cpu) {
+    if (cpus.has(cpu) && (bounds == Bounds::kExact || before_.has(cpu))) here.add(cpu);
+  }
+  moved_ = before_.count() != 0 && here.count() != 0 && here != before_ && set_affinity(here);
 }
 
 OnCpus::~OnCpus() {

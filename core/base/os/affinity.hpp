@@ -16,8 +16,12 @@ class CpuSet {
   void add(int cpu) noexcept {
     if (cpu >= 0 && cpu < kMost) words_[index(cpu)] |= bit(cpu);
   }
+  void add(const CpuSet& cpus) noexcept {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= cpus.words_[i];
+  }
   bool has(int cpu) const noexcept { return cpu >= 0 && cpu < kMost && (words_[index(cpu)] & bit(cpu)) != 0; }
   int count() const noexcept;
+  bool operator==(const CpuSet&) const noexcept = default;
 
  private:
   static std::size_t index(int cpu) noexcept { return static_cast<std::size_t>(cpu) / 64; }
@@ -26,11 +30,22 @@ class CpuSet {
   std::array<uint64_t, kMost / 64> words_{};
 };
 
-// While it lives, the calling thread runs only on those of its CPUs that are in the set; afterwards on all
-// that it had before. Where it may use none of them, or the system refuses, nothing happens.
+// "0-3, 6", cut where there is no room.
+void list_cpus(const CpuSet& cpus, std::span<char> out) noexcept;
+
+// The affinity mask of the calling thread, and with it that of the process's first one. Empty where the system does not
+// tell.
+CpuSet cpus_of_this_thread() noexcept;
+CpuSet cpus_of_process() noexcept;
+
+// CPUs for a thread that does something for a while: those of its own that are in the set, or exactly those of the set.
+enum class Bounds : uint8_t { kOwn, kExact };
+
+// While it lives, the calling thread runs only there; afterwards on all CPUs that it had before. Where there are none,
+// or the system refuses, nothing happens.
 class OnCpus {
  public:
-  explicit OnCpus(const CpuSet& cpus) noexcept;
+  explicit OnCpus(const CpuSet& cpus, Bounds bounds = Bounds::kOwn) noexcept;
   ~OnCpus();
   OnCpus(const OnCpus&) = delete;
   OnCpus& operator=(const OnCpus&) = delete;

@@ -110,13 +110,13 @@ CpuPlace place_of(hwloc_topology_t topology, hwloc_obj_t pu) noexcept {
   return place;
 }
 
-// False where hwloc does not know some CPU of the mask.
-bool ask_places(const cpu_set_t& allowed, CpuPlace* out, int count) noexcept {
+// False where hwloc does not know some CPU of the set.
+bool ask_places(const CpuSet& cpus, CpuPlace* out, int count) noexcept {
   const Machine machine;
   if (machine.get() == nullptr) return false;
-  for (unsigned cpu = 0; cpu < CPU_SETSIZE && count > 0; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    const hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(machine.get(), cpu);
+  for (int cpu = 0; cpu < CpuSet::kMost && count > 0; ++cpu) {
+    if (!cpus.has(cpu)) continue;
+    const hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(machine.get(), static_cast<unsigned>(cpu));
     if (pu == nullptr) return false;
     *out++ = place_of(machine.get(), pu);
     --count;
@@ -126,58 +126,21 @@ bool ask_places(const cpu_set_t& allowed, CpuPlace* out, int count) noexcept {
 
 }  // namespace
 
-int cpus_by_core(int* out, int most) noexcept {
-  cpu_set_t allowed;
-  if (affinity_cpus(&allowed) <= 0) return 0;
-  const Machine machine;
-  if (machine.get() == nullptr) return 0;
-  int count = 0;
-  // Round k takes every core's k-th hardware thread; hwloc numbers cores so that neighbours are adjacent.
-  const int cores = hwloc_get_nbobjs_by_type(machine.get(), HWLOC_OBJ_CORE);
-  for (unsigned round = 0; count < most; ++round) {
-    bool any = false;
-    for (int c = 0; c < cores && count < most; ++c) {
-      const hwloc_obj_t core = hwloc_get_obj_by_type(machine.get(), HWLOC_OBJ_CORE, static_cast<unsigned>(c));
-      int cpu = -1;
-      for (unsigned k = 0; k <= round; ++k) {
-        cpu = hwloc_bitmap_next(core->cpuset, cpu);
-        if (cpu < 0) break;
-      }
-      if (cpu < 0) continue;
-      any = true;
-      if (cpu < CPU_SETSIZE && CPU_ISSET(static_cast<unsigned>(cpu), &allowed)) out[count++] = cpu;
-    }
-    if (!any) break;
-  }
-  return count;
-}
-
 #else
 
 namespace {
-bool ask_places(const cpu_set_t&, CpuPlace*, int) noexcept { return false; }
+bool ask_places(const CpuSet&, CpuPlace*, int) noexcept { return false; }
 }  // namespace
-
-int cpus_by_core(int* out, int most) noexcept {
-  cpu_set_t allowed;
-  if (affinity_cpus(&allowed) <= 0) return 0;
-  int count = 0;
-  for (unsigned cpu = 0; cpu < CPU_SETSIZE && count < most; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) out[count++] = static_cast<int>(cpu);
-  }
-  return count;
-}
 
 #endif
 
-int cpu_places(CpuPlace* out, int most, bool* by_hwloc) noexcept {
-  cpu_set_t allowed;
-  const int count = std::min(affinity_cpus(&allowed), most);
+int cpu_places(const CpuSet& cpus, CpuPlace* out, int most, bool* by_hwloc) noexcept {
+  const int count = std::min(cpus.count(), most);
   if (count <= 0) return 0;
-  *by_hwloc = ask_places(allowed, out, count);
+  *by_hwloc = ask_places(cpus, out, count);
   if (*by_hwloc) return count;
   for (int cpu = 0, i = 0; i < count; ++cpu) {
-    if (CPU_ISSET(static_cast<unsigned>(cpu), &allowed)) out[i++] = {cpu, 0, 0, cpu, 0};
+    if (cpus.has(cpu)) out[i++] = {cpu, 0, 0, cpu, 0};
   }
   return count;
 }

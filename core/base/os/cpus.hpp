@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "core/base/os/affinity.hpp"
+
 namespace dist {
 
 // CPUs that can run this process's threads side by side: the affinity mask, less where a cgroup quota (v1 or
@@ -17,10 +19,6 @@ int allowed_cpus() noexcept;
 // The CPU that runs this thread now; cheap (Linux: no system call). Negative where unknown.
 int current_cpu() noexcept;
 
-// CPUs of the affinity mask, by the system's numbers, one a physical core first, neighbours (package, NUMA
-// node, cache) next to each other. Writes at most `most`, returns how many.
-int cpus_by_core(int* out, int most) noexcept;
-
 // Where a CPU lies in the machine: the number of its package and of its NUMA domain, of its core and of the
 // hardware thread in that. Only which are equal, and which come first, means something.
 struct CpuPlace {
@@ -31,9 +29,9 @@ struct CpuPlace {
   int thread;
 };
 
-// The CPUs of the affinity mask, by the system's numbers. Without hwloc, or where it fails, each counts as a
-// core of one package. Writes at most `most`, returns how many.
-int cpu_places(CpuPlace* out, int most, bool* by_hwloc) noexcept;
+// The CPUs of a set, by the system's numbers. Without hwloc, or where it fails, each counts as a core of one package.
+// Writes at most `most`, returns how many.
+int cpu_places(const CpuSet& cpus, CpuPlace* out, int most, bool* by_hwloc) noexcept;
 
 // Whether there is more than one NUMA domain: what spares the question to hwloc, which takes milliseconds.
 // `root` as above.

@@ -20,6 +20,15 @@ void name_thread(pthread_t thread, const char* name) noexcept {
   pthread_setname_np(thread, cut);
 }
 
+cpu_set_t system_set(const CpuSet& cpus) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu = 0; cpu < CpuSet::kMost; ++cpu) {
+    if (cpus.has(cpu)) CPU_SET(static_cast<unsigned>(cpu), &set);
+  }
+  return set;
+}
+
 }  // namespace
 
 void name_this_thread(const char* name) noexcept { name_thread(pthread_self(), name); }
@@ -60,11 +69,16 @@ std::size_t least_stack_bytes() noexcept {
   return kOwnBytes + static_cast<std::size_t>(PTHREAD_STACK_MIN);
 }
 
-Status Thread::start(void* (*main)(void*), void* argument, std::size_t stack_bytes) noexcept {
+Status Thread::start(void* (*main)(void*), void* argument, std::size_t stack_bytes,
+                     const CpuSet* cpus) noexcept {
   pthread_attr_t attributes;
   int error = pthread_attr_init(&attributes);
   if (error == 0) {
     if (stack_bytes != 0) error = pthread_attr_setstacksize(&attributes, stack_bytes);
+    if (error == 0 && cpus != nullptr) {
+      const cpu_set_t set = system_set(*cpus);
+      error = pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    }
     if (error == 0) error = pthread_create(&handle_, &attributes, main, argument);
     pthread_attr_destroy(&attributes);
   }
@@ -82,9 +96,9 @@ void Thread::name(const char* name) noexcept {
 
 bool Thread::keep_on(int cpu) noexcept {
   if (!started_ || cpu < 0 || cpu >= CPU_SETSIZE) return false;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cpu), &set);
+  CpuSet one;
+  one.add(cpu);
+  const cpu_set_t set = system_set(one);
   return pthread_setaffinity_np(handle_, sizeof set, &set) == 0;
 }
 

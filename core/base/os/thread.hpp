@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/os/affinity.hpp"
 #include "core/base/status.hpp"
 
 namespace dist {
@@ -85,9 +86,10 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Runs main(argument). `stack_bytes` 0: as much as the system gives by default. RESOURCE_EXHAUSTED where
-  // the system gives no further thread.
-  Status start(void* (*main)(void*), void* argument, std::size_t stack_bytes = 0) noexcept;
+  // Runs main(argument). `stack_bytes` 0: as much as the system gives by default. `cpus`: where it may run from its
+  // first instruction on; NULL: where the calling thread may. RESOURCE_EXHAUSTED where the system gives no further thread.
+  Status start(void* (*main)(void*), void* argument, std::size_t stack_bytes = 0,
+               const CpuSet* cpus = nullptr) noexcept;
   bool started() const noexcept { return started_; }
   // Of a thread that is started: what ps and debuggers show, and the one CPU, by the system's number, that it
   // is kept on. Who made it does both, so that others see them once it is made. False where the system

@@ -208,6 +208,31 @@ static void an_assignment_names_the_cpus(void **state) {
   dist_device_assignment_destroy(assignment);
 }
 
+static void an_assignment_stays_on_the_set(void **state) {
+  machine *m = two_cpus(state);
+  int32_t cpus[2];
+  dist_device_assignment *assignment = second_first(cpus);
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MESH;
+  options.device_assignment = assignment;
+  options.placement = DIST_PLACEMENT_CORES;
+  options.cpus = &m->cpus[0];
+  options.num_cpus = 1;
+  char words[128];
+  snprintf(words, sizeof words, "a logical device on CPU %d, which cpus does not have", m->cpus[1]);
+  dist_strategy *strategy = NULL;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, words);
+  /* Where the assignment places nobody, the devices' threads are on the set all the same. */
+  options.placement = DIST_PLACEMENT_FREE;
+  options.threads = DIST_THREADS_LIBRARY;
+  strategy = strategy_with(options);
+  masks seen;
+  assert_ok(dist_run(strategy, see_devices, &seen, NULL));
+  for (int d = 0; d < 2; d++) assert_int_equal(only_cpu(&seen.of[d]), m->cpus[0]);
+  assert_ok(dist_strategy_destroy(strategy));
+  dist_device_assignment_destroy(assignment);
+}
+
 static void explanations_say_where(void **state) {
   two_cpus(state);
   static char text[8192];
@@ -241,6 +266,7 @@ int main(void) {
       cmocka_unit_test(replicas_share_what_there_is), cmocka_unit_test(the_caller_is_not_moved),
       cmocka_unit_test(one_cpu_is_for_all),           cmocka_unit_test(free_threads_go_anywhere),
       cmocka_unit_test(an_assignment_names_the_cpus), cmocka_unit_test(explanations_say_where),
+      cmocka_unit_test(an_assignment_stays_on_the_set),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
