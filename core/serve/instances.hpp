@@ -138,7 +138,6 @@ class Instances final : public Counted, public Tenant {
     return options_;
   }
   const char* phase_name() const noexcept;
-  int num_instances() const noexcept { return static_cast<int>(seats_.size()); }
   const RequestNumbers& numbers(int rank) const noexcept {
     return seats_[static_cast<std::size_t>(rank)].numbers;
   }
