@@ -241,8 +241,14 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(DLManagedTensor)
-%apply dist_value ** { void ** };
 %apply dist_value * { void * }; /* dist_value_object(): a token */
+%typemap(in, numinputs=0) void ** (void *handle) %{
+  handle = nullptr;
+  $1 = &handle;
+%}
+%typemap(argout) void ** %{
+  $result = SWIG_Python_AppendOutput($result, PyLong_FromLongLong(dist_swig::number(handle$argnum)));
+%}
 
 %define %dist_out_values(VALUES, OUT)
 %typemap(argout) VALUES %{

@@ -19,6 +19,7 @@ from ._options import Options
 from ._outside import Destination, Properties, ValueContext
 from ._tensors import Array, Tensor, TensorLike, dtype_of, numpy_dtype
 from ._updates import UpdatePlace
+from .batch import Batch, Batcher, Item
 from .cancel import Cancel
 from .checkpoint import Checkpoint
 from .checkpoint import load as load_checkpoint
@@ -146,6 +147,8 @@ __all__ = [
     "Apply",
     "Array",
     "Assign",
+    "Batch",
+    "Batcher",
     "Begin",
     "Block",
     "Cancel",
@@ -183,6 +186,7 @@ __all__ = [
     "Instances",
     "Internal",
     "InvalidArgument",
+    "Item",
     "KubernetesOptions",
     "LogLevel",
     "MAX_ADDRESS_BYTES",

@@ -177,6 +177,9 @@ class _Callbacks(_cdist.Callbacks):
     def warm_up(self, token: int, replica: int) -> int:
         return int(_targets[token].on_warm_up(replica))
 
+    def step(self, token: int, replica: int, batch: int) -> int:
+        return int(_targets[token].on_step(replica, batch))
+
     def update_variables(self, token: int, variables: int, n: int, args: int) -> int:
         return int(_targets[token].on_update_variables(variables, n, args))
 

@@ -9,6 +9,12 @@ from .constants import ENUMS, OF_REPLICAS, DType
 
 _FUNCTIONS = {
     "dist_average_loss": "average_loss",
+    "dist_batch_check": "Batch.check",
+    "dist_batch_emit": "Batch.emit",
+    "dist_batcher_count": "Batcher.count",
+    "dist_batcher_create": "Strategy.batcher",
+    "dist_batcher_destroy": "Batcher.close",
+    "dist_batcher_submit": "Batcher.submit",
     "dist_cluster_explain": "ClusterResolver.explain",
     "dist_cluster_spec_create": "ClusterSpec",
     "dist_colocate_enter": "Strategy.colocate",
@@ -62,6 +68,7 @@ _FUNCTIONS = {
     "dist_variable_create": "Strategy.variable",
     "dist_variable_destroy": "Variable.close",
     "dist_work_destroy": "Work.close",
+    "dist_work_take": "Item.results",
 }
 # The longest that a name begins with counts.
 _CLASSES = {

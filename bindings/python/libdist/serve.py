@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a loop's end
+SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a loop's end
 
 
 # ---- where requests arrive that have ended ---------------------------------------------------------------
@@ -51,7 +51,11 @@ class _Queue:
         """Ends the request that has ended first; whether there was one."""
         work = _cdist.dist_completions_next(self.handle, timeout_ns)
         if work:
-            _calls.target_of(_cdist.dist_work_user_data(work))._arrived(work)
+            target = _calls._targets.get(_cdist.dist_work_user_data(work))
+            if target is not None:
+                target._arrived(work)
+            else:  # an item that has come once more after its end
+                _cdist.dist_work_destroy(work)
         return bool(work)
 
     def __del__(self, _destroy: Any = _cdist.dist_completions_destroy) -> None:
@@ -71,12 +75,12 @@ class _LoopQueue(_Queue):
 
 
 _lock = threading.Lock()
-_taken = threading.Condition()  # a request has arrived
+taken = threading.Condition()  # a request has arrived
 _threads: Optional[_Queue] = None
 _loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopQueue] = weakref.WeakKeyDictionary()
 
 
-def _running_loop() -> Optional[asyncio.AbstractEventLoop]:
+def running_loop() -> Optional[asyncio.AbstractEventLoop]:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -100,8 +104,8 @@ def _queue_of(loop: Optional[asyncio.AbstractEventLoop]) -> _Queue:
 
 def _forget() -> None:
     """A forked child has none of the threads, and the loops are its parent's."""
-    global _threads, _loops, _lock, _taken
-    _threads, _loops, _lock, _taken = None, weakref.WeakKeyDictionary(), threading.Lock(), threading.Condition()
+    global _threads, _loops, _lock
+    _threads, _loops, _lock = None, weakref.WeakKeyDictionary(), threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -122,7 +126,7 @@ class Request(concurrent.futures.Future[T]):
         super().__init__()
         self._strategy = strategy
         self._fn = fn
-        self._loop = _running_loop()
+        self._loop = running_loop()
         self._queue = _queue_of(self._loop)
         self._own: Optional[BaseException] = None
         self._value: Any = None
@@ -131,12 +135,14 @@ class Request(concurrent.futures.Future[T]):
         self._submitting = threading.RLock()
 
     def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int) -> None:
+        queue = self._queue.handle
+        self._hand_over(lambda token: _cdist.submit(strategy, token, priority, timeout_ns, cancel, queue))
+
+    def _hand_over(self, submit: Callable[[int], int]) -> None:
         with self._submitting:  # it may end before its handle is here
             self._token = _calls.keep(self)
             try:
-                self._work = _cdist.submit(
-                    strategy, self._token, priority, timeout_ns, cancel, self._queue.handle
-                )
+                self._work = submit(self._token)
             except BaseException:
                 _calls.release(self._token)
                 raise
@@ -167,8 +173,8 @@ class Request(concurrent.futures.Future[T]):
             _cdist.dist_work_destroy(self._work)
             self._work = 0
         _calls.release(self._token)
-        with _taken:
-            _taken.notify_all()
+        with taken:
+            taken.notify_all()
         own, self._own = self._own, None
         if report is not None and own is not None and not _calls.is_of_a_peer(own):
             report = own
@@ -191,16 +197,19 @@ class Request(concurrent.futures.Future[T]):
             except DistError:  # how it has failed
                 return True
 
+    def _takes_here(self) -> bool:
+        """Whether a loop would take what has ended that cannot now."""
+        return self._loop is not None and (self._loop is running_loop() or self._loop.is_closed())
+
     def _settle(self) -> None:
         """Where it has ended, waits until that has arrived: nothing of it is left then."""
         while self._has_ended():
-            here = self._loop is not None and (self._loop is _running_loop() or self._loop.is_closed())
-            if here or self._queue.taker == threading.get_ident():
+            if self._takes_here() or self._queue.taker == threading.get_ident():
                 self._queue.take(0)
                 continue
-            with _taken:
+            with taken:
                 if self._work:
-                    _taken.wait(_SLICE)
+                    taken.wait(SLICE)
 
     def cancel(self) -> bool:
         """Ends it: at once where it is queued; where its function runs, Replica.check() says so. False: it has ended."""
@@ -226,10 +235,10 @@ class Request(concurrent.futures.Future[T]):
             return timeout
         end = None if timeout is None else time.monotonic() + timeout
         while not self.done():
-            left = _SLICE if end is None else min(end - time.monotonic(), _SLICE)
+            left = SLICE if end is None else min(end - time.monotonic(), SLICE)
             if left <= 0:
                 return 0
-            if self._loop is _running_loop() or self._loop.is_closed():
+            if self._takes_here():
                 self._queue.take(nanoseconds(left))
             else:
                 concurrent.futures.wait([self], left)
@@ -245,7 +254,7 @@ class Request(concurrent.futures.Future[T]):
                     waiter.set_result(None)
 
             def wake(_: Any) -> None:
-                if _running_loop() is loop:
+                if running_loop() is loop:
                     ended()
                 elif not loop.is_closed():
                     loop.call_soon_threadsafe(ended)

@@ -17,6 +17,7 @@ from ._interrupt import Watch
 from ._options import nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
+from .batch import Batching
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
@@ -45,7 +46,7 @@ class _Log:
             pass
 
 
-class Strategy(Outside, Input, Inspection, Serving):
+class Strategy(Outside, Input, Inspection, Serving, Batching):
     """R replicas: threads that run the same function, each on its part of the input, and meet in collectives.
 
     with libdist.Strategy(4) as strategy:

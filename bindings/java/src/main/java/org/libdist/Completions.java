@@ -35,7 +35,12 @@ final class Completions {
         long[] out = new long[1];
         DistModule.dist_completions_next(QUEUE, timeoutNanos, out);
         if (out[0] != 0) {
-            ((Request.Call<?>) Upcalls.target(DistModule.dist_work_user_data(out[0]))).over(out[0]);
+            Target target = Upcalls.known(DistModule.dist_work_user_data(out[0]));
+            if (target != null) {
+                ((Request.Call<?>) target).arrived(out[0]);
+            } else { // an item that has come once more after its end
+                DistModule.dist_work_destroy(out[0]);
+            }
         }
     }
 

@@ -16,11 +16,16 @@ import org.libdist.internal.DistModule;
  *
  * @param <T> what the function gives
  */
-public final class Request<T> extends CompletableFuture<T> {
+public class Request<T> extends CompletableFuture<T> {
     private final Call<T> call;
 
     Request(Strategy strategy, ReplicaFunction<T> function, SubmitOptions options) {
-        call = new Call<>(strategy, function, options, this);
+        this(new Call<>(strategy, function, options));
+    }
+
+    Request(Call<T> call) {
+        this.call = call;
+        call.future = this;
         whenComplete((value, failure) -> call.cancel(null)); // nothing where it has ended
     }
 
@@ -31,10 +36,10 @@ public final class Request<T> extends CompletableFuture<T> {
     }
 
     /** The request of libdist's, and the function, which know nothing of who holds the future. */
-    static final class Call<T> extends RunCall {
+    static class Call<T> extends RunCall {
         private final ReplicaFunction<T> function;
         private final SubmitOptions options;
-        private final Request<T> future;
+        private Request<T> future;
         private final Uses uses = new Uses(); // until its end
         private long token;
         private long work; // 0: it is not there, or has ended
@@ -42,20 +47,33 @@ public final class Request<T> extends CompletableFuture<T> {
         private T value;
         private Throwable thrown;
 
-        Call(Strategy strategy, ReplicaFunction<T> function, SubmitOptions options, Request<T> future) {
+        Call(Strategy strategy, ReplicaFunction<T> function, SubmitOptions options) {
             super(strategy);
             this.function = function;
             this.options = options;
-            this.future = future;
         }
 
-        synchronized void begin() { // it may end before its handle is here
+        /** The native call, which leaves a handle in out. */
+        void submit(Uses now, long token, long queue, long[] out) {
+            DistModule.submit(now.of(strategy), token, options.priority(), options.timeoutNanos(),
+                    now.ofNullable(options.cancel()), queue, out);
+        }
+
+        final long work() {
+            return work;
+        }
+
+        final void thrown(Throwable t) {
+            thrown = t;
+        }
+
+        final synchronized void begin() { // it may end before its handle is here
             long queue = Completions.queue();
             token = Upcalls.register(this);
             try (Uses now = new Uses()) {
                 long[] out = new long[1];
-                DistModule.submit(uses.ofRun(strategy), token, options.priority(), options.timeoutNanos(),
-                        now.ofNullable(options.cancel()), queue, out);
+                uses.ofRun(strategy);
+                submit(now, token, queue, out);
                 work = out[0];
             } finally {
                 if (work == 0) {
@@ -82,7 +100,7 @@ public final class Request<T> extends CompletableFuture<T> {
             }
         }
 
-        private boolean hasEnded() {
+        final boolean hasEnded() {
             int[] out = new int[1];
             try {
                 DistModule.dist_work_test(work, out);
@@ -119,7 +137,7 @@ public final class Request<T> extends CompletableFuture<T> {
         }
 
         /** It has ended; `arrived` is a handle of its own. */
-        void over(long arrived) {
+        void arrived(long arrived) {
             Throwable failure;
             synchronized (this) {
                 failure = failureOf(arrived);

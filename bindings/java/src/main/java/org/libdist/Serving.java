@@ -117,6 +117,15 @@ public abstract class Serving extends CrossReplica {
     }
 
     /**
+     * A batcher, whose steps are on the strategy's instances: {@link #openInstances}, which this does where nobody
+     * has. Close it before the strategy.
+     */
+    public <Q, R> Batcher<Q, R> batcher(StepFunction<Q, R> step, BatcherOptions options) {
+        Objects.requireNonNull(step, "step");
+        return Batcher.create(self(), step, Objects.requireNonNull(options, "options"));
+    }
+
+    /**
      * The calling thread serves as instance {@code replicaId} of a strategy with {@link ReplicaThreads#HOST}, until
      * the instances close, or the strategy does by {@link Strategy#close(Duration)}. Where none are open, it
      * opens them with the default options. What createState or warmUp threw is thrown here.

@@ -83,6 +83,10 @@ abstract class Target {
         throw unexpected();
     }
 
+    void step(long replica, long batch) throws Exception {
+        throw unexpected();
+    }
+
     void updateVariables(long variables, long n, long args) throws Exception {
         throw unexpected();
     }

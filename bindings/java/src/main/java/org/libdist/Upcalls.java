@@ -38,6 +38,11 @@ final class Upcalls extends Callbacks {
         return TARGETS.size();
     }
 
+    /** What a token stands for; null: nothing any more. */
+    static Target known(long token) {
+        return TARGETS.get(token);
+    }
+
     static Target target(long token) {
         Target target = TARGETS.get(token);
         if (target == null) { // a replica that begins after its run's deadline
@@ -234,6 +239,14 @@ final class Upcalls extends Callbacks {
     public int warm_up(long token, long replica) {
         return (int) -call(token, target -> {
             target.warmUp(replica);
+            return 0;
+        });
+    }
+
+    @Override
+    public int step(long token, long replica, long batch) {
+        return (int) -call(token, target -> {
+            target.step(replica, batch);
             return 0;
         });
     }

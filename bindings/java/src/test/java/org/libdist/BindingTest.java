@@ -52,6 +52,7 @@ public final class BindingTest {
         InputTest.addTo(tap);
         PreemptionTest.addTo(tap);
         ServeTest.addTo(tap);
+        BatchTest.addTo(tap);
         RpcTest.addTo(tap);
         ServersTest.addTo(tap);
         BadInputTest.addTo(tap);

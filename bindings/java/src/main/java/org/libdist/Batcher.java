@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.libdist.internal.DistModule;
+
+/**
+ * Requests that an instance answers together, step by step: {@link Strategy#batcher}.
+ *
+ * @param <Q> what is submitted
+ * @param <R> the partial results
+ */
+public final class Batcher<Q, R> extends NativeObject {
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final Strategy strategy;
+
+    private Batcher(Native owner, Strategy strategy) {
+        super(owner);
+        this.strategy = strategy;
+    }
+
+    static <Q, R> Batcher<Q, R> create(Strategy strategy, StepFunction<Q, R> step, BatcherOptions options) {
+        Steps<Q, R> steps = new Steps<>(step);
+        long token = Upcalls.register(steps);
+        long[] out = new long[1];
+        try (Uses uses = new Uses()) {
+            DistModule.dist_batcher_create(uses.of(strategy), token, options.toNative(uses), out);
+        } finally {
+            if (out[0] == 0) {
+                Upcalls.unregister(token);
+            }
+        }
+        return new Batcher<>(new Native("batcher", out[0], handle -> {
+            DistModule.dist_batcher_destroy(handle);
+            Upcalls.unregister(token);
+        }), strategy);
+    }
+
+    /** What a batcher's token stands for. */
+    private static final class Steps<Q, R> extends Target {
+        private final StepFunction<Q, R> function;
+
+        Steps(StepFunction<Q, R> function) {
+            this.function = function;
+        }
+
+        @Override
+        void step(long handle, long members) throws Exception {
+            Replica replica = new Replica(Strategy.known(DistModule.dist_replica_strategy(handle)), handle, null);
+            Batch<Q, R> batch = new Batch<>(members);
+            Replica outer = replica.begin();
+            try {
+                function.step(replica, batch);
+            } catch (Throwable t) {
+                for (int i = 0; i < batch.size(); i++) {
+                    if (!batch.item(i).ends()) {
+                        batch.item(i).thrown(t);
+                    }
+                }
+                throw t;
+            } finally {
+                replica.end(outer);
+                batch.end();
+            }
+        }
+
+        @Override
+        void keep(Throwable t) {} // its items have it
+    }
+
+    Strategy strategy() {
+        return strategy;
+    }
+
+    /** As {@link #submit(Object, ItemOptions)}, with priority 0 and without a deadline. */
+    public Item<R> submit(Q userData) {
+        return submit(userData, ItemOptions.DEFAULT);
+    }
+
+    /**
+     * Has an item wait for a step, and returns at once. Otherwise it is as {@link Strategy#submit}.
+     *
+     * @param userData for {@link Batch#userData}
+     */
+    public Item<R> submit(Q userData, ItemOptions options) {
+        Objects.requireNonNull(userData, "userData");
+        return Item.begin(this, userData, Objects.requireNonNull(options, "options"));
+    }
+
+    private long count(int which) {
+        return ask(handle -> {
+            long[][] out = {new long[1], new long[1]};
+            DistModule.dist_batcher_count(handle, out[0], out[1]);
+            return out[which][0];
+        });
+    }
+
+    /** How many items wait. */
+    public long numWaiting() {
+        return count(0);
+    }
+
+    /** How many items are on instances. */
+    public long numActive() {
+        return count(1);
+    }
+
+    /**
+     * Ends a batcher that has no items, before its strategy.
+     *
+     * @throws DistException FAILED_PRECONDITION items have not ended; it is as it was
+     */
+    @Override
+    public void close() {
+        strategy.awaitEnded();
+        long begun = System.nanoTime();
+        while (true) {
+            try {
+                super.close();
+                return;
+            } catch (DistException e) {
+                // An item that had results when it ended may arrive once more, which is over in a moment.
+                boolean has = Upcalls.requestsOf(strategy).stream().anyMatch(
+                        call -> call instanceof Item.ItemCall && ((Item.ItemCall<?, ?>) call).batcher() == this);
+                if (has || System.nanoTime() - begun > PATIENCE_NANOS) {
+                    throw e;
+                }
+                Thread.onSpinWait();
+            }
+        }
+    }
+}

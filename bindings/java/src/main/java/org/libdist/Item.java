@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Optional;
+import java.util.Queue;
+import java.util.concurrent.TimeUnit;
+import org.libdist.internal.DistModule;
+
+/**
+ * A request in a {@link Batcher}: a future of its end, and what it gives step by step.
+ *
+ * @param <R> the partial results
+ */
+public final class Item<R> extends Request<Void> {
+    private final ItemCall<?, R> call;
+
+    private Item(ItemCall<?, R> call) {
+        super(call);
+        this.call = call;
+    }
+
+    static <Q, R> Item<R> begin(Batcher<Q, R> batcher, Q userData, ItemOptions options) {
+        ItemCall<Q, R> call = new ItemCall<>(batcher, userData, options);
+        Item<R> item = new Item<>(call);
+        call.begin();
+        return item;
+    }
+
+    /** Waits for the next partial result; empty: there is none any more. */
+    public Optional<R> take() throws InterruptedException {
+        return take(Duration.ofNanos(-1));
+    }
+
+    /**
+     * As {@link #take()}; empty, too, where there is none in time.
+     *
+     * @param timeout zero: none; negative: no limit
+     */
+    public Optional<R> take(Duration timeout) throws InterruptedException {
+        return call.take(Durations.nanos(timeout, "timeout"));
+    }
+
+    /** A partial result, or a state, as libdist has its token. */
+    static final class Held extends Target {
+        private final Object object;
+
+        Held(Object object) {
+            this.object = object;
+        }
+
+        static Object of(long token) {
+            return token == 0 ? null : ((Held) Upcalls.target(token)).object;
+        }
+    }
+
+    /** The item of libdist's, which knows nothing of who holds the future but through it. */
+    static final class ItemCall<Q, R> extends Request.Call<Void> {
+        private final Batcher<Q, R> batcher;
+        private final Q userData;
+        private final ItemOptions options;
+        private final Queue<Object> left = new ArrayDeque<>(); // results that nobody had taken at its end
+        private boolean ends; // by Batch.end()
+
+        ItemCall(Batcher<Q, R> batcher, Q userData, ItemOptions options) {
+            super(batcher.strategy(), null, options.request());
+            this.batcher = batcher;
+            this.userData = userData;
+            this.options = options;
+        }
+
+        Batcher<Q, R> batcher() {
+            return batcher;
+        }
+
+        Q userData() {
+            return userData;
+        }
+
+        boolean ends() {
+            return ends;
+        }
+
+        /** @param why null: well */
+        void ends(Throwable why) {
+            ends = true;
+            thrown(why);
+        }
+
+        @Override
+        void submit(Uses now, long token, long queue, long[] out) {
+            SubmitOptions request = options.request();
+            DistModule.batcher_submit(now.of(batcher), token, request.priority(), request.timeoutNanos(),
+                    now.ofNullable(request.cancel()), queue, options.length(), options.bytes(), out);
+        }
+
+        private Object takeNative() {
+            long[] out = new long[1];
+            DistModule.dist_work_take(work(), 0, out);
+            Object result = Held.of(out[0]);
+            Upcalls.unregister(out[0]);
+            return result;
+        }
+
+        @Override
+        void arrived(long arrived) {
+            boolean over;
+            synchronized (this) {
+                over = work() != 0 && hasEnded();
+                if (over) {
+                    for (Object result = takeNative(); result != null; result = takeNative()) {
+                        left.add(result);
+                    }
+                } else { // results, or it has come once more after its end
+                    DistModule.dist_work_destroy(arrived);
+                    notifyAll();
+                }
+            }
+            if (over) {
+                super.arrived(arrived);
+            }
+        }
+
+        @SuppressWarnings("unchecked")
+        synchronized Optional<R> take(long timeoutNanos) throws InterruptedException {
+            long deadline = System.nanoTime() + timeoutNanos;
+            while (true) {
+                Object result = work() != 0 ? takeNative() : left.poll();
+                if (result != null) {
+                    return Optional.of((R) result);
+                }
+                long rest = timeoutNanos < 0 ? TimeUnit.SECONDS.toNanos(1) : deadline - System.nanoTime();
+                if (work() == 0 || rest <= 0) {
+                    return Optional.empty();
+                }
+                TimeUnit.NANOSECONDS.timedWait(this, Math.max(rest, TimeUnit.MILLISECONDS.toNanos(1)));
+            }
+        }
+    }
+}

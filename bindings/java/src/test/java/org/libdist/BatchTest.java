@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import static org.libdist.Tap.check;
+import static org.libdist.Tap.equal;
+import static org.libdist.Tap.thrown;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Batches: requests that an instance answers together, step by step. */
+final class BatchTest {
+    private static final StrategyOptions SERVER =
+            StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.LIBRARY);
+
+    private BatchTest() {}
+
+    static void addTo(Tap tap) {
+        tap.add("items are answered together", BatchTest::together);
+        tap.add("what items fail with", BatchTest::failures);
+        tap.add("items stay and give results", BatchTest::results);
+    }
+
+    private static void together() throws Exception {
+        AtomicInteger wrong = new AtomicInteger();
+        AtomicInteger answered = new AtomicInteger();
+        BatcherOptions options = BatcherOptions.DEFAULT.maxItems(4).buckets(8, 64);
+        try (Strategy strategy = new Strategy(SERVER);
+                Batcher<AtomicInteger, Void> batcher = strategy.batcher((replica, batch) -> {
+                    boolean fits = batch.size() <= 4 && (batch.bucket() == 8 || batch.bucket() == 64);
+                    wrong.addAndGet(fits && replica.strategy() != null && batch.state(0) == null ? 0 : 1);
+                    for (int i = 0; i < batch.size(); i++) {
+                        batch.check(i);
+                        batch.userData(i).incrementAndGet();
+                        answered.incrementAndGet();
+                    }
+                    thrown(IndexOutOfBoundsException.class, () -> batch.check(batch.size()));
+                }, options)) {
+            List<AtomicInteger> answers = new ArrayList<>();
+            List<Item<Void>> items = new ArrayList<>();
+            for (int i = 0; i < 200; i++) {
+                answers.add(new AtomicInteger());
+                items.add(batcher.submit(answers.get(i), ItemOptions.DEFAULT.length(i % 65)));
+            }
+            for (int i = 0; i < 200; i++) {
+                items.get(i).get();
+                equal(1, answers.get(i).get());
+                equal(Optional.empty(), items.get(i).take());
+            }
+            check(wrong.get() == 0 && answered.get() == 200, wrong, answered);
+            equal(0L, batcher.numWaiting() + batcher.numActive());
+            equal(Status.INVALID_ARGUMENT,
+                    thrown(DistException.class,
+                            () -> batcher.submit(answers.get(0), ItemOptions.DEFAULT.length(65)))
+                            .status());
+        }
+    }
+
+    private static Throwable failure(Item<?> item) {
+        return thrown(ExecutionException.class, item::get).getCause();
+    }
+
+    private static void failures() throws Exception {
+        IOException boom = new IOException("boom");
+        IOException mine = new IOException("mine");
+        try (Strategy strategy = new Strategy(SERVER);
+                Batcher<String, Void> batcher = strategy.batcher((replica, batch) -> {
+                    for (int i = 0; i < batch.size(); i++) {
+                        switch (batch.userData(i)) {
+                            case "well" -> batch.end(i);
+                            case "mine" -> batch.end(i, mine);
+                            default -> check(true);
+                        }
+                    }
+                    throw boom;
+                }, BatcherOptions.DEFAULT)) {
+            equal(null, batcher.submit("well").get());
+            check(failure(batcher.submit("mine")) == mine);
+            check(failure(batcher.submit("none")) == boom);
+        }
+    }
+
+    private static void results() throws Exception {
+        int tokens = Upcalls.size();
+        BatcherOptions options = BatcherOptions.DEFAULT.continuous(true).maxResults(2);
+        try (Strategy strategy = new Strategy(SERVER);
+                Batcher<Integer, String> batcher = strategy.batcher((replica, batch) -> {
+                    for (int i = 0; i < batch.size(); i++) {
+                        Integer before = batch.state(i, Integer.class);
+                        int left = (before == null ? batch.userData(i) : before) - 1;
+                        batch.setState(i, left);
+                        batch.emit(i, "token " + left);
+                        if (left == 0) {
+                            batch.end(i);
+                        }
+                    }
+                }, options)) {
+            int[] lengths = {3, 1, 50, 7};
+            List<Item<String>> items = new ArrayList<>();
+            for (int length : lengths) {
+                items.add(batcher.submit(length));
+            }
+            for (int i = 0; i < lengths.length; i++) {
+                for (int left = lengths[i] - 1; left >= 0; left--) {
+                    equal(Optional.of("token " + left), items.get(i).take());
+                }
+                equal(Optional.empty(), items.get(i).take());
+                items.get(i).get();
+            }
+            Item<String> slow = batcher.submit(1000, ItemOptions.DEFAULT.timeout(Duration.ofHours(1)));
+            equal(Optional.of("token 999"), slow.take());
+            equal(Status.FAILED_PRECONDITION, thrown(DistException.class, batcher::close).status());
+            slow.cancel(true); // nobody takes from it: it stays until then
+            strategy.closeInstances(Duration.ofNanos(-1));
+        }
+        equal(tokens, Upcalls.size());
+    }
+}

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches: requests that an instance answers together, step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Optional, Sequence
+
+from . import _calls, _cdist, values
+from ._options import nanoseconds
+from ._runs import current
+from .cancel import Cancel, handle_of
+from .errors import DistError, FailedPrecondition, InvalidArgument
+from .replica import Replica
+from .serve import SLICE, Request, running_loop, settle_requests, taken
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class _Object:
+    """An item's state, or a result, as libdist has its token."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, given: Any) -> None:
+        self.object = given
+
+
+class Item(Request[None]):
+    """A request in a Batcher: as a Request, and what it gives step by step: take(), or `async for result in item`."""
+
+    def __init__(self, strategy: Strategy, batcher: Batcher, user_data: Any) -> None:
+        super().__init__(strategy, _no_function)
+        self.batcher = batcher
+        """Whose it is."""
+        self.user_data = user_data
+        """What Batcher.submit() got."""
+        self._ends = False  # by Batch.end()
+        self._left: list[Any] = []  # results that nobody had taken at its end
+        self._more: list[Callable[[], None]] = []
+
+    def _begin_item(self, batcher: int, options: tuple[int, int, int, int, int]) -> None:
+        priority, timeout_ns, cancel, length, size = options
+        queue = self._queue.handle
+        self._hand_over(
+            lambda token: _cdist.batcher_submit(batcher, token, priority, timeout_ns, cancel, queue, length, size)
+        )
+
+    def _arrived(self, work: int) -> None:
+        with self._submitting:
+            over = self._has_ended()
+            while over and (token := _cdist.dist_work_take(self._work, 0)):
+                self._left.append(_calls.target_of(token).object)
+                _calls.release(token)
+        if over:
+            super()._arrived(work)
+        else:  # results, or that it has come once more after its end
+            _cdist.dist_work_destroy(work)
+            with taken:
+                taken.notify_all()
+        more, self._more = self._more, []
+        for wake in more:
+            wake()
+
+    def _take(self) -> tuple[bool, Any]:
+        """Whether there is a result, and which."""
+        with self._submitting:
+            if self._work:
+                token = _cdist.dist_work_take(self._work, 0)
+                if not token:
+                    return False, None
+                result = _calls.target_of(token).object
+                _calls.release(token)
+                return True, result
+            return (True, self._left.pop(0)) if self._left else (False, None)
+
+    def results(self) -> Iterator[Any]:
+        """What it gives, until its end; then raises how it failed. It waits: `async for result in item` does not."""
+        while True:
+            there, result = self._take()
+            if there:
+                yield result
+            elif self.done():
+                there, result = self._take()
+                if not there:
+                    break
+                yield result
+            elif self._takes_here():
+                self._queue.take(nanoseconds(SLICE))
+            else:
+                with taken:
+                    if not self.done():
+                        taken.wait(SLICE)
+        self.result()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        loop = asyncio.get_running_loop()
+        while True:
+            waiter = loop.create_future()
+
+            def ended(waiter: asyncio.Future[None] = waiter) -> None:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+            def wake(ended: Callable[[], None] = ended) -> None:
+                if running_loop() is loop:
+                    ended()
+                elif not loop.is_closed():
+                    loop.call_soon_threadsafe(ended)
+
+            self._more.append(wake)  # before the look
+            over = self.done()
+            there, result = self._take()
+            if there:
+                yield result
+            elif over:
+                break
+            else:
+                await waiter
+        await self
+
+
+def _no_function(replica: Replica) -> None:
+    """An item is in the steps of its batcher."""
+
+
+class Batch:
+    """A step, inside its function: items 0 .. len(batch) - 1."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def _item(self, i: int) -> Item:
+        if not self._handle:
+            raise FailedPrecondition("the step is over")
+        if not 0 <= i < len(self):
+            raise InvalidArgument(f"the step has no item {i}: it has {len(self)}")
+        item: Item = _calls.target_of(_cdist.dist_batch_user_data(self._handle, i))
+        return item
+
+    def __len__(self) -> int:
+        return int(_cdist.dist_batch_size(self._handle))
+
+    @property
+    def bucket(self) -> int:
+        """The items' bucket: none of them has a greater length. 0: there are no buckets."""
+        return int(_cdist.dist_batch_bucket(self._handle))
+
+    def user_data(self, i: int) -> Any:
+        """What Batcher.submit() got for item i."""
+        return self._item(i).user_data
+
+    def state(self, i: int) -> Any:
+        """What a step has set for item i; None: nothing yet."""
+        self._item(i)
+        token = _cdist.dist_batch_state(self._handle, i)
+        return _calls.target_of(token).object if token else None
+
+    def set_state(self, i: int, state: Any) -> None:
+        """Keeps a state with item i, until it ends."""
+        self._item(i)
+        before = _cdist.dist_batch_state(self._handle, i)
+        _cdist.dist_batch_set_state(self._handle, i, _calls.keep(_Object(state)))
+        _calls.release(before)
+
+    def check(self, i: int) -> None:
+        """Raises where nobody waits for item i any more."""
+        self._item(i)
+        _cdist.dist_batch_check(self._handle, i)
+
+    def emit(self, i: int, result: Any) -> None:
+        """Gives a partial result of item i. ResourceExhausted: max_results of it have not been taken.
+
+        A step that emits one result for each item never sees that.
+        """
+        self._item(i)
+        token = _calls.keep(_Object(result))
+        try:
+            _cdist.dist_batch_emit(self._handle, i, token)
+        except BaseException:
+            _calls.release(token)
+            raise
+
+    def end(self, i: int, error: Optional[BaseException] = None) -> None:
+        """Item i ends after this step: well, or with an error, which its result() raises."""
+        item = self._item(i)
+        item._ends, item._own = True, error
+        _cdist.dist_batch_end(self._handle, i, 0 if error is None else _calls.tell(error))
+
+
+StepFn = Callable[[Replica, Batch], Any]
+"""step(replica, batch): one step, on one instance; what it raises ends all items that Batch.end() has not ended."""
+
+
+class _Steps:
+    """What a batcher's token stands for."""
+
+    def __init__(self, strategy: Strategy, step: StepFn) -> None:
+        self.strategy = strategy
+        self.fn = step
+
+    def on_step(self, handle: int, batch: int) -> int:
+        replica, members = Replica(handle, self.strategy, values.Shared()), Batch(batch)
+        current.replicas.append(replica)
+        try:
+            self.fn(replica, members)
+            return 0
+        except BaseException as error:
+            for i in range(len(members)):
+                item = members._item(i)
+                if not item._ends:
+                    item._own = error
+            return _calls.tell(error)
+        finally:
+            members._handle = 0
+            replica._over = True
+            current.replicas.pop()
+
+
+class Batcher:
+    """Who waits for steps, and who is in them: Strategy.batcher()."""
+
+    def __init__(self, strategy: Strategy, step: StepFn, options: Any) -> None:
+        self._handle = 0
+        self._strategy = strategy
+        self._token = _calls.keep(_Steps(strategy, step))
+        try:
+            self._handle = _cdist.dist_batcher_create(strategy._native("dist_batcher_create"), self._token, options)
+        except BaseException:
+            _calls.release(self._token)
+            raise
+
+    def submit(
+        self,
+        user_data: Any = None,
+        *,
+        priority: int = 0,
+        timeout: Optional[float] = None,
+        cancel: Optional[Cancel] = None,
+        length: int = 0,
+        size: int = 0,
+    ) -> Item:
+        """Has an item wait for a step, and returns at once: `await batcher.submit(question)`.
+
+        user_data: for Batch.user_data(). length: decides the bucket. size: the bytes that it counts for in max_bytes. What
+        else there is is as in Strategy.submit().
+        """
+        item = Item(self._strategy, self, user_data)
+        options = (priority, max(nanoseconds(timeout), 0), handle_of(cancel), length, size)
+        item._begin_item(self._native("dist_batcher_submit"), options)
+        return item
+
+    @property
+    def count(self) -> tuple[int, int]:
+        """How many items wait, and how many are on instances."""
+        waiting, active = _cdist.dist_batcher_count(self._native("dist_batcher_count"))
+        return int(waiting), int(active)
+
+    def close(self) -> None:
+        """Ends a batcher that has no items: FailedPrecondition while items have not ended. Before the strategy."""
+        if not self._handle:
+            return
+        settle_requests(self._strategy)
+        patience = time.monotonic() + 1.0
+        while True:
+            try:
+                _cdist.dist_batcher_destroy(self._handle)
+                break
+            except DistError:
+                # An item that had results when it ended may arrive once more, which is over in a moment.
+                targets = list(_calls._targets.values())
+                if any(isinstance(each, Item) and each.batcher is self for each in targets) or time.monotonic() > patience:
+                    raise
+                time.sleep(0.001)
+        self._handle = 0
+        _calls.release(self._token)
+
+    def __enter__(self) -> Batcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _native(self, name: str) -> int:
+        if not self._handle:
+            raise FailedPrecondition(f"{name}(): the batcher is closed")
+        return self._handle
+
+
+class Batching:
+    """The part of Strategy that makes batchers."""
+
+    def batcher(
+        self: Any,
+        step: StepFn,
+        *,
+        max_items: int = 0,
+        max_delay: Optional[float] = None,
+        max_waiting: int = 0,
+        max_bytes: int = 0,
+        buckets: Sequence[int] = (),
+        continuous: bool = False,
+        max_results: int = 0,
+    ) -> Batcher:
+        """A batcher, whose steps are on the strategy's instances; it opens these, where nobody has.
+
+        step(replica, batch): answers the batch's items. max_items: of a step, and of an instance; 0: 32. max_delay: seconds
+        that an item waits for others while an instance is free. max_waiting: items that no step has had; 0: 1024. max_bytes:
+        of the items that an instance has; 0: any number. buckets: lengths, ascending. continuous: an item stays until
+        Batch.end(); else it is in one step. max_results: partial results of an item that nobody has taken; one with as
+        many is in no step; 0: 16.
+        """
+        if not callable(step):
+            raise TypeError(f"dist_batcher_create(): the step is not callable: {step!r}")
+        options = _cdist.dist_batcher_options()
+        options.max_items, options.max_waiting, options.max_bytes = max_items, max_waiting, max_bytes
+        options.max_delay_ns = nanoseconds(max_delay) if max_delay else 0
+        options.set_buckets(list(buckets), len(buckets))
+        options.continuous, options.max_results = int(continuous), max_results
+        options.set_tokens()
+        return Batcher(self, step, options)
