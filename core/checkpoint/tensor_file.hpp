@@ -21,7 +21,7 @@ class TensorFile {
 
   // Reads the data and compares their checksum, where the file has one. `room` is a buffer of kRoomBytes for
   // them.
-  static constexpr std::size_t kRoomBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kRoomBytes = std::size_t{1} << 18;
   Status verify(const StoredTensor& tensor, std::byte* room) const;
   // All data of a tensor, row-major, compared too. On an error what lies at `to` is unspecified. Allocates
   // nothing.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 #include "core/base/tensor.hpp"
@@ -53,6 +56,32 @@ void share_same(const CrossReplica& context, Variable& variable) noexcept {
     copy(LocalReplica{r});  // oneTBB had no memory to share it out
 }
 
+// A task for each thread, which takes the next tensor as long as there are any. Reports are each thread's own: where one
+// fails, all is done again by the caller, who gets the first one's.
+template <class Body>
+Status for_each_tensor(const CrossReplica& context, std::size_t n, std::size_t threads, const Body& body) {
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> well{true};
+  const auto task = [&](int64_t first, int64_t last) {
+    for (int64_t thread = first; thread < last; ++thread)
+      for (std::size_t i = next++; i < n; i = next++)
+        if (!body(i, static_cast<std::size_t>(thread)).ok()) well = false;
+  };
+  if (threads > 1 && context.arena->parallel_for(0, static_cast<int64_t>(threads), 1, task).ok() && well)
+    return kOk;
+  for (std::size_t i = 0; i < n; ++i) DIST_TRY(body(i, 0));
+  return kOk;
+}
+
+// Several where there is enough to do.
+std::size_t loading_threads(const CrossReplica& context, std::span<const FoundTensor> tensors) noexcept {
+  constexpr uint64_t kLeastBytes = uint64_t{4} << 20;
+  uint64_t bytes = 0;
+  for (const FoundTensor& found : tensors) bytes += found.tensor->end - found.tensor->begin;
+  if (bytes < kLeastBytes) return 1;
+  return std::min(tensors.size(), static_cast<std::size_t>(context.arena->max_threads()));
+}
+
 // When the first variable has been written, nothing may fail any more.
 Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   Ref<Checkpoint> file;
@@ -65,11 +94,16 @@ Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   }
   Position position;
   if (saved.position != nullptr) DIST_TRY(read_position(*file, &position));
-  std::pmr::vector<std::byte> room(TensorFile::kRoomBytes, context.memory);
-  for (const FoundTensor& found : tensors) DIST_TRY(found.file->verify(*found.tensor, room.data()));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    Variable& variable = *saved.variables[i];
-    DIST_TRY(tensors[i].file->read(*tensors[i].tensor, variable.first_copy().data));
+  const std::size_t threads = loading_threads(context, tensors);
+  std::pmr::vector<std::byte> room(threads * TensorFile::kRoomBytes, context.memory);
+  DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t thread) {
+    return tensors[i].file->verify(*tensors[i].tensor, room.data() + thread * TensorFile::kRoomBytes);
+  }));
+  DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t) {
+    return tensors[i].file->read(*tensors[i].tensor, saved.variables[i]->first_copy().data);
+  }));
+  for (Variable* const each : saved.variables) {
+    Variable& variable = *each;
     if (is_sum(variable)) {
       share_sum(context.replicas, variable);
     } else {
