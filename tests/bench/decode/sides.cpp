@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/decode/sides.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+namespace bench::decode {
+namespace {
+
+constexpr double kLimit = 60;  // spinning members with a CPU for some of them need seconds for a token
+
+// In the child: enters the control group, then becomes the side.
+[[noreturn]] void become(const SideProgram& side, const Plan& plan, const std::string& group, int out) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setpgid(0, 0);
+  if (!group.empty()) {
+    const int file = open(group.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file < 0 || write(file, "0", 1) != 1) _exit(126);  // 0: who writes
+  }
+  dup2(out, STDOUT_FILENO);
+  const std::string members = std::to_string(plan.members), reduces = std::to_string(plan.reduces);
+  const std::string seconds = std::to_string(plan.seconds);
+  execl(side.path.c_str(), side.path.c_str(), members.c_str(), reduces.c_str(), seconds.c_str(), nullptr);
+  _exit(127);
+}
+
+// All that comes before the end. False: the time was up before it.
+bool read_until(int from, double limit, std::string& text) {
+  const double begin = now_s();
+  for (;;) {
+    pollfd ready{from, POLLIN, 0};
+    const double left = begin + limit - now_s();
+    if (left <= 0 || poll(&ready, 1, static_cast<int>(left * 1e3) + 1) <= 0) return false;
+    char bytes[256];
+    const ssize_t n = read(from, bytes, sizeof bytes);
+    if (n <= 0) return true;
+    text.append(bytes, static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
+
+Turn take(const SideProgram& side, const Plan& plan, const Quota* quota) {
+  int pipe_of[2];
+  if (pipe2(pipe_of, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  const std::string group = quota == nullptr ? "" : quota->processes();
+  const pid_t child = fork();
+  if (child == 0) become(side, plan, group, pipe_of[1]);
+  close(pipe_of[1]);
+  if (child < 0) throw std::runtime_error("no process");
+  std::string text;
+  const bool in_time = read_until(pipe_of[0], kLimit, text);
+  close(pipe_of[0]);
+  if (!in_time) kill(-child, SIGKILL);  // with all that it has started
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!in_time) return {1 / kLimit, 0, true};
+  long tokens = 0;
+  double took = 0, cpu = 0;
+  if (status != 0 || std::sscanf(text.c_str(), "@tokens %ld %lf %lf", &tokens, &took, &cpu) != 3 || took <= 0)
+    throw std::runtime_error(side.name + " failed");
+  return {static_cast<double>(tokens) / took, cpu / took, false};
+}
+
+}  // namespace bench::decode

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sides' turns: a process each time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/bench/decode/quota.hpp"
+#include "tests/bench/decode/token.hpp"
+
+namespace bench::decode {
+
+struct SideProgram {
+  std::string name, path;
+};
+
+struct Turn {
+  double tokens_a_second, cpus;  // cpus: CPU time over time
+  bool late;                     // it had no token in a minute: one a minute is more than it does
+};
+
+// quota: nullptr: none. Throws std::runtime_error where the program fails.
+Turn take(const SideProgram& side, const Plan& plan, const Quota* quota);
+
+}  // namespace bench::decode

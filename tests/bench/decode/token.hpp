@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every side of dist_bench_decode does: tokens, each of some all_reduces of bf16[4096]; a member writes its whole tensor
+// before each and reads it all afterwards, as the layers of a split model do. A side is a program of its own:
+//
+//     decode_SIDE MEMBERS REDUCES SECONDS      prints "@tokens COUNT SECONDS CPU_SECONDS", or ends with another status than 0
+//
+// REDUCES: of a token.
+#pragma once
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+namespace bench::decode {
+
+constexpr size_t kElements = 4096;
+constexpr size_t kLine = 64;
+
+struct alignas(kLine) Tensor {
+  uint16_t elements[kElements];
+};
+
+inline double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+inline uint16_t bf16_of(float value) {  // of small whole numbers: exact
+  uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  return static_cast<uint16_t>(bits >> 16);
+}
+
+struct Plan {
+  int members, reduces;
+  double seconds;
+};
+
+// What members know of each other besides their all_reduces; in memory that processes share, too.
+struct Page {
+  std::atomic<long> last{-1};  // the token after which all end
+  std::atomic<int> wrong{0};   // members that read a wrong sum, or could not add up
+  long tokens = 0;
+  double seconds = 0;
+};
+
+// Where there are as many CPUs each member keeps to one: two that spin on one CPU would stay there together.
+inline void keep_to_a_cpu(int member, int members) {
+  cpu_set_t usable, own;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0 || CPU_COUNT(&usable) < members) return;
+  CPU_ZERO(&own);
+  for (int cpu = 0, left = member; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable) || left-- > 0) continue;
+    CPU_SET(cpu, &own);
+    break;
+  }
+  sched_setaffinity(0, sizeof own, &own);  // of the calling thread
+}
+
+// One member's part, by a thread or process that has not been kept to a CPU. reduce(Tensor&) adds up all members' tensors into each; false gives up.
+template <class Reduce>
+void play(int member, const Plan& plan, Page& page, Reduce reduce) {
+  const int members = plan.members;
+  keep_to_a_cpu(member, members);
+  const auto tensor = std::make_unique<Tensor>();
+  double begin = 0;
+  for (long token = 0;; ++token) {  // the first one warms up
+    if (token == 1) begin = now_s();
+    for (int i = 0; i < plan.reduces; ++i) {
+      // Who reads this has added up after it was written, and not yet in the next token.
+      if (member == 0 && i + 1 == plan.reduces && token > 0 && now_s() - begin >= plan.seconds)
+        page.last = token;
+      const int step = i % 7;
+      const uint16_t mine = bf16_of(static_cast<float>(member + 1 + step));
+      const uint16_t sum = bf16_of(static_cast<float>(members * (members + 1) / 2 + members * step));
+      for (uint16_t& element : tensor->elements) element = mine;
+      if (!reduce(*tensor)) {
+        page.wrong.fetch_add(1);
+        return;
+      }
+      unsigned differ = 0;
+      for (const uint16_t element : tensor->elements) differ += element != sum;
+      if (differ != 0) page.wrong.fetch_add(1);
+    }
+    if (page.last.load() != token) continue;
+    if (member == 0) {
+      page.seconds = now_s() - begin;
+      page.tokens = token;
+    }
+    return;
+  }
+}
+
+inline double cpu_of(int who) {
+  rusage usage{};
+  getrusage(who, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+// The whole of a side's main(): run(plan, page) returns when all members have ended.
+template <class Run>
+int side_main(int argc, char** argv, Run run) {
+  Plan plan{0, 0, 0};
+  if (argc == 4) plan = {std::atoi(argv[1]), std::atoi(argv[2]), std::atof(argv[3])};
+  if (plan.members < 1 || plan.reduces < 1 || plan.seconds <= 0)
+    return std::fputs("usage: decode_SIDE MEMBERS REDUCES SECONDS\n", stderr), 2;
+  void* const memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return std::perror("mmap"), 2;
+  Page& page = *new (memory) Page;
+  const double began = now_s();
+  if (!run(plan, page)) return 2;
+  if (page.wrong.load() != 0) return std::fputs("wrong result\n", stderr), 2;
+  const double share = page.seconds / (now_s() - began);  // of the CPU time, what was after the warm-up
+  std::printf("@tokens %ld %.6f %.6f\n", page.tokens, page.seconds,
+              share * (cpu_of(RUSAGE_SELF) + cpu_of(RUSAGE_CHILDREN)));
+  return 0;
+}
+
+}  // namespace bench::decode

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What vLLM's shared-memory collectives use of PyTorch: a tensor as a view, its element types, and checks.
+#pragma once
+
+#include <math.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace c10 {
+struct Half {
+  uint16_t x;
+};
+struct BFloat16 {
+  uint16_t x;
+};
+}  // namespace c10
+
+namespace at {
+enum class ScalarType : int8_t { Undefined, Char, Half, BFloat16, Float, Float8_e5m2 };
+template <ScalarType>
+struct TypeOf;
+template <>
+struct TypeOf<ScalarType::Half> {
+  using type = c10::Half;
+};
+template <>
+struct TypeOf<ScalarType::BFloat16> {
+  using type = c10::BFloat16;
+};
+template <>
+struct TypeOf<ScalarType::Float> {
+  using type = float;
+};
+}  // namespace at
+
+namespace torch {
+using at::ScalarType;
+inline constexpr ScalarType kInt8 = ScalarType::Char;
+inline constexpr int kCPU = 0;
+inline int64_t elementSize(ScalarType type) {
+  return type == ScalarType::Float ? 4 : type == ScalarType::Char ? 1 : 2;
+}
+
+struct TensorOptions {
+  ScalarType type = ScalarType::Undefined;
+  TensorOptions dtype(ScalarType t) const { return {t}; }
+  TensorOptions device(int) const { return *this; }
+};
+
+struct Tensor {
+  void* data = nullptr;
+  ScalarType type = ScalarType::Undefined;
+  int64_t elements = 0;
+  std::shared_ptr<void> owner{};
+  bool is_contiguous() const { return true; }
+  int64_t numel() const { return elements; }
+  int64_t nbytes() const { return elements * elementSize(type); }
+  ScalarType scalar_type() const { return type; }
+  void* data_ptr() const { return data; }
+  template <class T>
+  T* data_ptr() const {
+    return static_cast<T*>(data);
+  }
+};
+
+inline Tensor empty(std::vector<int64_t> sizes, TensorOptions options) {
+  const int64_t elements = sizes.at(0);
+  std::shared_ptr<void> memory(std::malloc(static_cast<size_t>(elements * elementSize(options.type))),
+                               std::free);
+  return {memory.get(), options.type, elements, memory};
+}
+}  // namespace torch
+
+#define TORCH_CHECK(condition, ...)                                 \
+  do {                                                              \
+    if (!(condition)) {                                             \
+      std::fprintf(stderr, "vLLM: %s does not hold\n", #condition); \
+      std::exit(2);                                                 \
+    }                                                               \
+  } while (false);
+#define TORCH_CHECK_EQ(a, b) TORCH_CHECK((a) == (b))
+#define TORCH_CHECK_LT(a, b) TORCH_CHECK((a) < (b))
+#define TORCH_CHECK_LE(a, b) TORCH_CHECK((a) <= (b))
+
+#define AT_DISPATCH_SWITCH(TYPE, NAME, ...) \
+  switch (TYPE) {                           \
+    __VA_ARGS__                             \
+    default: TORCH_CHECK(false)             \
+  }
+#define AT_DISPATCH_CASE(TYPE, ...)          \
+  case TYPE: {                               \
+    using scalar_t = at::TypeOf<TYPE>::type; \
+    __VA_ARGS__();                           \
+    break;                                   \
+  }
