@@ -114,7 +114,7 @@ class BatchQueue {
   DeadlineHeap deadlines_;
   std::size_t waiting_ = 0;
   std::size_t active_ = 0;
-  int empty_ = 0;  // instances without a item
+  int empty_ = 0;  // instances without an item
   uint64_t ticket_ = 0;
 };
 

@@ -16,7 +16,7 @@
  *     }
  *
  * A *item* is a request in a batcher. A *step* is one call of the host's function on one instance, with up to max_items of
- * them. A item ends with the first step that it is in; in a *continuous* batcher it is in one step after another, on one
+ * them. An item ends with the first step that it is in; in a *continuous* batcher it is in one step after another, on one
  * instance, until a step says that it has ended, and others join and leave between the steps:
  *
  *     for (size_t i = 0; i < dist_batch_size(batch); i++) {
@@ -27,16 +27,16 @@
  *     }
  *
  * Who is in a step: items that the instance has already, who joined it first before the others; then those that wait, by
- * priority, and by arrival within a priority. All are of one bucket: of a item's `length`, the smallest bucket that holds it.
+ * priority, and by arrival within a priority. All are of one bucket: of an item's `length`, the smallest bucket that holds it.
  * Where items of several buckets are there, the buckets take turns, and who joins is of the bucket whose first one comes before
  * the others'. A step begins as soon as an instance is free and
- * max_items of a bucket are there, or the one that came first has waited for max_delay_ns, or the instance has a item of it
+ * max_items of a bucket are there, or the one that came first has waited for max_delay_ns, or the instance has an item of it
  * already. Nobody passes the one that is first in its bucket, also where that one has no room yet (max_bytes).
  *
  * Steps stand in the strategy's queue, each with the greatest priority of its items, as requests do: runs and requests have
  * their turn between them.
  *
- * A deadline, a cancel object and dist_work_cancel() end a item that waits at once, and one that has been in a step before
+ * A deadline, a cancel object and dist_work_cancel() end an item that waits at once, and one that has been in a step before
  * the next one; a step that is under way is not cut short for one of its items. dist_batch_check() asks for one.
  */
 #ifndef DIST_BATCH_H
@@ -67,7 +67,7 @@ typedef struct dist_batch dist_batch;
 typedef dist_status (*dist_batch_fn)(dist_replica *replica, dist_batch *batch, void *user_data);
 
 /**
- * Ends what the host gave: a item's state, or a partial result that nobody took. On the item's instance, or on a thread that
+ * Ends what the host gave: an item's state, or a partial result that nobody took. On the item's instance, or on a thread that
  * ends the item, never beside a step that the item is in.
  */
 typedef void (*dist_batch_free_fn)(void *what, void *user_data);
@@ -75,13 +75,13 @@ typedef void (*dist_batch_free_fn)(void *what, void *user_data);
 typedef struct dist_batcher_options {
   uint32_t struct_size;
   int32_t max_items;    /* of a step, and of an instance; 0: 32; at most 4096 */
-  int64_t max_delay_ns;   /* how long a item waits for others while an instance is free; 0: not at all */
+  int64_t max_delay_ns;   /* how long an item waits for others while an instance is free; 0: not at all */
   int64_t max_waiting;    /* items that no step has had; one more is refused; 0: 1024 */
   int64_t max_bytes;      /* of the items that an instance has, as dist_item_options.bytes says; 0: any number */
   const int64_t *buckets; /* lengths, ascending, from 1; NULL: all items are of one bucket */
   size_t num_buckets;     /* at most 64 */
-  int32_t continuous;     /* 1: a item stays until dist_batch_end(); 0: for one step */
-  int32_t max_results;    /* partial results of a item that nobody has taken; one with as many is in no step; 0: 16 */
+  int32_t continuous;     /* 1: an item stays until dist_batch_end(); 0: for one step */
+  int32_t max_results;    /* partial results of an item that nobody has taken; one with as many is in no step; 0: 16 */
   dist_batch_free_fn free_state;  /* NULL: nothing is done */
   dist_batch_free_fn free_result; /* NULL: nothing is done */
 } dist_batcher_options;
@@ -123,7 +123,7 @@ typedef struct dist_item_options {
 DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct_size_bytes);
 
 /**
- * Has a item wait for a step, and returns at once. *out_work is as dist_submit() gives it.
+ * Has an item wait for a step, and returns at once. *out_work is as dist_submit() gives it.
  *
  * Context  Any thread, concurrent; also inside a replica, a step, and a dist_done_fn.
  * Owns     user_data is used until the item has ended. *out_work is the caller's: dist_work_destroy(). out_work and options
@@ -151,7 +151,7 @@ DIST_API void dist_batcher_count(dist_batcher *batcher, int64_t *out_waiting, in
 DIST_API DIST_NODISCARD dist_status dist_batcher_destroy(dist_batcher *batcher);
 
 /* ---- Inside a step ----
- * With a item's index of another step, or out of range, they do nothing, or give NULL or INVALID_ARGUMENT. */
+ * With an item's index of another step, or out of range, they do nothing, or give NULL or INVALID_ARGUMENT. */
 
 /** How many items the step has: 1 .. max_items. 0 for NULL. */
 DIST_API size_t dist_batch_size(const dist_batch *batch);
@@ -189,11 +189,11 @@ DIST_API DIST_NODISCARD dist_status dist_batch_emit(dist_batch *batch, size_t i,
 
 /**
  * Item i ends with `status` after this step. Not DIST_OK: with this thread's latest error, where that has the same code. The
- * last call for a item counts.
+ * last call for an item counts.
  */
 DIST_API void dist_batch_end(dist_batch *batch, size_t i, dist_status status);
 
-/* ---- What a item has emitted ---- */
+/* ---- What an item has emitted ---- */
 
 /**
  * Takes the next partial result: *out_result; NULL: there is none yet, or none any more, where the work has ended
