@@ -156,7 +156,7 @@ public final class LoaderTest {
                     continue;
                 }
                 says(output, "this machine has no " + name.getValue(),
-                        "Debian, Ubuntu: apt install libtbb12 libhwloc15");
+                        "Debian, Ubuntu: apt install libtbb12 libhwloc15 libisal2");
             } finally {
                 remove(folder);
             }

@@ -31,7 +31,7 @@ final class NativeLoader {
     /** What of others libdist needs, by the beginnings of their files' names. */
     private static final Map<String, String> NEEDED = Map.of(
             "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libstdc++.so", "GCC's");
-    private static final String PACKAGES = "Debian, Ubuntu: apt install libtbb12 libhwloc15;"
+    private static final String PACKAGES = "Debian, Ubuntu: apt install libtbb12 libhwloc15 libisal2;"
             + " others: tbb, hwloc";
     private static final Pattern MISSING =
             Pattern.compile("(lib[^\\s:/]+\\.so[.\\w]*): cannot open shared object file");
