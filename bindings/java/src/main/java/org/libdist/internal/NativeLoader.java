@@ -27,10 +27,10 @@ final class NativeLoader {
     private static final String BINDING = "libdist_java.so";
     /** In the order in which they need each other; those of others may be beside ours, and need not. */
     private static final List<String> LIBRARIES =
-            List.of("libtbb.so.12", "libhwloc.so.15", "libdist.so.0", BINDING);
+            List.of("libtbb.so.12", "libhwloc.so.15", "libisal.so.2", "libdist.so.0", BINDING);
     /** What of others libdist needs, by the beginnings of their files' names. */
     private static final Map<String, String> NEEDED = Map.of(
-            "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libstdc++.so", "GCC's");
+            "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libisal.so", "ISA-L", "libstdc++.so", "GCC's");
     private static final String PACKAGES = "Debian, Ubuntu: apt install libtbb12 libhwloc15 libisal2;"
             + " others: tbb, hwloc";
     private static final Pattern MISSING =
