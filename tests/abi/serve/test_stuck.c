@@ -283,9 +283,12 @@ static void a_strategy_ends_before_it(void **state) {
       assert_ok(dist_strategy_destroy(strategy));
     }
     await_threads(before + 1);
-    assert_int_equal(atomic_load(&all.ended), 2);
+    /* The other thread may have come too late to make its state. */
+    const int made = atomic_load(&all.made);
+    assert_true(made == 2 || made == 3);
+    assert_int_equal(atomic_load(&all.ended), made - 1);
     gate_add(&g.at.released);
-    await_count(&all.ended, 3);
+    await_count(&all.ended, made);
     await_threads(before);
     while (atomic_load(&memory.live_bytes) != 0) sched_yield();
     assert_int_equal(atomic_load(&all.wrong), 0);
