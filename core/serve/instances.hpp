@@ -178,6 +178,7 @@ class Instances final : public Counted, public Tenant {
     int64_t stuck_at = 0;             // when what it runs is stuck; 0: never
     bool told = false;                // it has been told to end, at a moment that is not known yet
     bool attended = false;            // a thread serves here
+    bool awaited = false;             // one that replaces another has yet to come, and see to its state
     std::atomic<bool> inside{false};  // a function of the host's is under way
     bool ready = false;               // it has its state
     dist_status failure = DIST_OK;    // of making it

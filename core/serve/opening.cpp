@@ -173,7 +173,7 @@ Status Instances::await_ready() noexcept {
 // In the phase of that: each instance ends its state, as far as no function of the host's is in its way.
 void Instances::end_states(int64_t deadline_ns) noexcept {
   (void)wait_until(deadline_ns, [&] {
-    return std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready; });
+    return std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.awaited; });
   });
   // What a thread that has ended inside a function has left.
   for (Seat& at : seats_) {

@@ -29,6 +29,7 @@ class Instances::Attending {
       cut = std::exchange(seat_.current, nullptr);
       seat_.stay = nullptr;
       seat_.stuck_at = 0;
+      seat_.awaited = false;
       seat_.given.store(nullptr, std::memory_order_relaxed);
       seat_.inside.store(false, std::memory_order_release);
       seat_.attended = false;
@@ -114,6 +115,7 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
     Request* request = nullptr;
     {
       const std::lock_guard lock(mutex_);
+      if (std::exchange(at.awaited, false)) settled_.advance();
       request = at.given.exchange(nullptr, std::memory_order_acquire);
       if (request == nullptr) {
         if (called()) {

@@ -148,12 +148,16 @@ void Instances::replace(int rank) noexcept {
       ++stuck_;
       at.stay = nullptr;
       at.ready = at.attended = false;
+      at.awaited = true;
       at.failure = DIST_OK;
       at.inside.store(false, std::memory_order_release);
       record_left(rank, *request, why.code);
       // Under the mutex, where no run begins: its thread comes here first.
       started = pool_.replace_thread(LocalReplica{rank});
-      if (!started.ok()) at.failure = started.code();
+      if (!started.ok()) {
+        at.failure = started.code();
+        at.awaited = false;
+      }
       queue_.take_no_part(rank);
       dispatch();
     }

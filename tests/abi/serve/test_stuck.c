@@ -283,9 +283,9 @@ static void a_strategy_ends_before_it(void **state) {
       assert_ok(dist_strategy_destroy(strategy));
     }
     await_threads(before + 1);
-    /* The thread that took the other's place may not have come to make its state. */
+    /* The other thread may have come too late to make its state. */
     const int made = atomic_load(&all.made);
-    assert_in_range(made, 2, 3);
+    assert_true(made == 2 || made == 3);
     assert_int_equal(atomic_load(&all.ended), made - 1);
     gate_add(&g.at.released);
     await_count(&all.ended, made);

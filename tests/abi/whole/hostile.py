@@ -172,6 +172,7 @@ NULL_IS_FINE_HERE = {
     ("dist_metric_create", "name"), ("dist_device_axis", "out_size"), ("dist_value_shard", "out_begin"),
     ("dist_partition_shard", "out_tile"), ("dist_partition_shard", "out_elements"), ("dist_strategy_destroy", "strategy"),
     ("dist_group_destroy", "group"), ("dist_average_loss", "replica"), ("dist_dataset_reduce", "initial"),
+    ("dist_versions_publish", "out_number"), ("dist_replica_version", "out_number"),
     ("dist_variable_check_drift", "out_drift"), ("dist_strategy_shutdown", "strategy"),
     ("dist_preemption_save_if_preempted", "cancel"), ("dist_rpc_server_destroy", "server"),
     ("dist_server_create", "cluster"), ("dist_server_destroy", "server"), ("dist_server_join", "cancel"),
