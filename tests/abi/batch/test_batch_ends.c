@@ -2,10 +2,10 @@
  *
  * Batches: partial results, how items end, and everything at once.
  */
-#include <unistd.h>
-
 #include "tests/abi/batch/batch_support.h"
 #include "tests/abi/clock.h"
+
+#include <unistd.h>
 
 /* ---- Partial results ---- */
 

@@ -2,9 +2,9 @@
  *
  * Requests, runs, cancel objects and deadlines, all at once: each request that was accepted ends once.
  */
-#include <unistd.h>
-
 #include "tests/abi/serve/serve_support.h"
+
+#include <unistd.h>
 
 /* ---- Everything at once ---- */
 
