@@ -48,10 +48,10 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   explain(member, call, exchange, member.me, &report);
   return member.group.refuse(member.me, report);
 }
-[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Member& member, const Call& call, int peer,
-                                                   std::size_t t) noexcept {
+[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Member& member, const Call& call,
+                                                   int peer) noexcept {
   ErrorRecord why;
-  overlap_report(member.group, member.me, peer, t, call.traits().alike(), &why);
+  overlap_report(member.group, member.me, peer, 0, call.traits().alike(), &why);
   return member.group.refuse(member.me, reported(member, call, why));
 }
 
@@ -120,7 +120,7 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
     if (!call.strided && theirs.travels != Slot::kStays) overlapping = peer;
   }
   // Peers' inputs have been copied, so that only outputs can overlap.
-  if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping, 0);
+  if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping);
   // An output that members share is a buffer of a peer, which may be touched only after enter().
   if (shared && !group.enter(member.me)) return group.finish(member.me);
   if (!shared || member.me == 0) {
@@ -183,8 +183,7 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
   travel.put();
   DIST_TRY(group.arrive(member.me, member.timeout_ns, published, [&](int peer) { travel.fetch(peer); }));
   if (!travel.all_travel()) return work_together(member, call);
-  std::size_t t = 0;
-  if (const int peer = travel.overlapping(&t); peer >= 0) return refuse_overlap(member, call, peer, t);
+  if (const int peer = travel.overlapping(); peer >= 0) return refuse_overlap(member, call, peer);
   travel.take();
   return kOk;
 }

@@ -19,42 +19,23 @@ std::size_t wanted(const Slot& slot) noexcept { return reinterpret_cast<std::uin
 
 Travel::Travel(const Member& member, const Call& call) noexcept
     : group_(member.group), call_(call), me_(member.me), size_(member.group.size()), bytes_(Slot::kStays) {
-  fetched_ = call.bytes;
-  if (!can_travel()) return;
-  std::size_t bytes = call.in != nullptr ? call.bytes : 0;
-  if (call.n > 1) {
-    // Outputs are told, too.
-    const std::size_t table = call.n * sizeof(Buffers);
-    fetched_ = table;
-    for (std::size_t t = 0; t < call.n; ++t) fetched_ += place_of(size_of(t));
-    bytes = call.in != nullptr ? fetched_ : table;
-  }
-  if (bytes <= most_that_travels(size_)) bytes_ = static_cast<std::ptrdiff_t>(bytes);
+  const std::size_t bytes = call.in != nullptr ? call.bytes : 0;
+  if (can_travel() && bytes <= most_that_travels(size_)) bytes_ = static_cast<std::ptrdiff_t>(bytes);
 }
 
 bool Travel::can_travel() const noexcept {
   const CollectiveTraits& traits = call_.traits();
-  if (call_.n == 0 || call_.strided || !call_.plain() || call_.splits != nullptr || traits.pairs() ||
-      traits.fused)
-    return false;
+  // A list is checked and packed for longer than it takes to meet once more.
+  if (call_.n != 1 || call_.strided || !call_.plain() || call_.splits != nullptr) return false;
+  if (traits.pairs() || traits.fused) return false;
   if (call_.reduces() && (call_.op == DIST_REDUCE_USER || call_.numerics != DIST_NUMERICS_ORDERED))
     return false;
-  // Lists are not looked through before it is clear that they are short.
-  if (call_.bytes > EagerPayload::kBytes) return false;
-  if (call_.n > 1) return traits.whole() && call_.n <= EagerPayload::kBytes / 16;
-  if (traits.whole()) return call_.n == 1;
+  if (traits.whole()) return true;
   // What is cut off or joined lies side by side.
-  const dist_tensor& tensor = call_.in != nullptr ? call_.in[0] : call_.out[0];
   for (int32_t i = 0; i < call_.axis_of(0); ++i) {
-    if (tensor.shape[i] != 1) return false;
+    if (like().shape[i] != 1) return false;
   }
-  return call_.n == 1;
-}
-
-// How many bytes of tensor t travel.
-std::size_t Travel::size_of(std::size_t t) const noexcept {
-  const dist_tensor& tensor = call_.in != nullptr ? call_.in[t] : call_.out[t];
-  return elements_of(tensor) * dtype_size(tensor.dtype);
+  return true;
 }
 
 void Travel::put() const noexcept {
@@ -62,32 +43,11 @@ void Travel::put() const noexcept {
   slot.travels = static_cast<int32_t>(bytes_);
   if (bytes_ < 0) return;
   std::size_t out = 0;
-  if (call_.n == 1 && call_.out != nullptr) {
-    const dist_tensor& like = call_.in != nullptr ? call_.in[0] : call_.out[0];
-    out = elements_of(call_.out[0]) * dtype_size(like.dtype);
-  }
+  if (call_.out != nullptr) out = elements_of(call_.out[0]) * dtype_size(like().dtype);
   slot.extra = reinterpret_cast<const void*>(out);
   if (bytes_ == 0) return;
-  std::byte* to = group_.outgoing_bytes(me_, beside(static_cast<std::size_t>(bytes_)));
-  if (call_.n == 1)
-    return static_cast<void>(std::memcpy(to, call_.in[0].data, static_cast<std::size_t>(bytes_)));
-  for (std::size_t t = 0; t < call_.n; ++t) {
-    const Buffers own{call_.in != nullptr ? call_.in[t].data : nullptr,
-                      call_.out != nullptr ? call_.out[t].data : nullptr};
-    std::memcpy(to + t * sizeof own, &own, sizeof own);
-  }
-  to += call_.n * sizeof(Buffers);
-  for (std::size_t t = 0; t < call_.n && call_.in != nullptr; ++t) {
-    if (size_of(t) != 0) std::memcpy(to, call_.in[t].data, size_of(t));
-    to += place_of(size_of(t));
-  }
-}
-
-Travel::Buffers Travel::buffers_of(int rank, std::size_t t) const noexcept {
-  if (call_.n == 1) return {slot(rank).offer.in_data, slot(rank).offer.out_data};
-  Buffers buffers;
-  std::memcpy(&buffers, brought_by(rank) + t * sizeof buffers, sizeof buffers);
-  return buffers;
+  const auto bytes = static_cast<std::size_t>(bytes_);
+  std::memcpy(group_.outgoing_bytes(me_, beside(bytes)), call_.in[0].data, bytes);
 }
 
 bool Travel::all_travel() const noexcept {
@@ -97,21 +57,19 @@ bool Travel::all_travel() const noexcept {
   }
   if (!call_.traits().whole() && !parts_fit()) return false;
   // An output that members share is a buffer of peers.
-  for (std::size_t t = 0; t < call_.n; ++t) {
-    if (shared(t)) return false;
-    // Few find out together what overlaps; else whoever is concerned reports it.
-    for (int p = 0; p < size_ && size_ <= kFew; ++p) {
-      if (harmed_by(p, t) >= 0) return false;
-    }
+  if (shared()) return false;
+  // Few find out together what overlaps; else whoever is concerned reports it.
+  for (int p = 0; p < size_ && size_ <= kFew; ++p) {
+    if (harmed_by(p) >= 0) return false;
   }
   return true;
 }
 
-bool Travel::shared(std::size_t t) const noexcept {
+bool Travel::shared() const noexcept {
   if (!call_.traits().alike() || call_.traits().destinations != Ends::kAll || size_ == 1) return false;
-  const void* const first = buffers_of(0, t).out;
+  const void* const first = slot(0).offer.out_data;
   for (int p = 1; p < size_; ++p) {
-    if (buffers_of(p, t).out != first) return false;
+    if (slot(p).offer.out_data != first) return false;
   }
   return first != nullptr;
 }
@@ -147,81 +105,67 @@ bool Travel::own_place(int rank, std::size_t before) const noexcept {
 
 // A member with a buffer that overlaps the output of `rank`; -1: none. An input may be an output that gets what
 // all get: who writes an element has read it before.
-int Travel::harmed_by(int rank, std::size_t t) const noexcept {
-  const dist_tensor& like = call_.in != nullptr ? call_.in[t] : call_.out[t];
-  const dist_dtype dtype = call_.out_dtype(like.dtype);
-  const std::size_t all = size_of(t);
-  const auto in_bytes = [&](int p) { return call_.n == 1 ? given(slot(p)) : all; };
-  const auto out_bytes = [&](int p) {
-    return (call_.n == 1 ? wanted(slot(p)) : all) / dtype_size(like.dtype) * dtype_size(dtype);
+int Travel::harmed_by(int rank) const noexcept {
+  const dist_dtype in_dtype = like().dtype;
+  const dist_dtype dtype = call_.out_dtype(in_dtype);
+  const auto out_bytes = [&](const Slot& its) {
+    return wanted(its) / dtype_size(in_dtype) * dtype_size(dtype);
   };
-  const void* const out = buffers_of(rank, t).out;
-  const std::size_t bytes = out_bytes(rank);
+  const std::byte* const out = slot(rank).offer.out_data;
+  const std::size_t bytes = out_bytes(slot(rank));
   if (out == nullptr || bytes == 0) return -1;
   for (int p = 0; p < size_; ++p) {
     if (p == rank) continue;
-    const Buffers theirs = buffers_of(p, t);
-    if (theirs.out != nullptr && overlap(theirs.out, out_bytes(p), out, bytes)) return p;
+    const Slot& theirs = slot(p);
+    const Offer& offer = theirs.offer;
+    if (offer.out_data != nullptr && overlap(offer.out_data, out_bytes(theirs), out, bytes)) return p;
     const bool in_place =
-        call_.traits().alike() && call_.traits().whole() && theirs.in == out && dtype == like.dtype;
-    if (theirs.in != nullptr && !in_place && overlap(theirs.in, in_bytes(p), out, bytes)) return p;
+        call_.traits().alike() && call_.traits().whole() && offer.in_data == out && dtype == in_dtype;
+    if (offer.in_data != nullptr && !in_place && overlap(offer.in_data, given(theirs), out, bytes)) return p;
   }
   return -1;
 }
 
-int Travel::overlapping(std::size_t* out_tensor) const noexcept {
-  if (size_ <= kFew) return -1;
-  for (std::size_t t = 0; t < call_.n; ++t) {
-    *out_tensor = t;
-    if (const int peer = harmed_by(me_, t); peer >= 0) return peer;
-  }
-  return -1;
-}
+int Travel::overlapping() const noexcept { return size_ <= kFew ? -1 : harmed_by(me_); }
 
-// Folds `bytes` of what the first `count` members bring, from byte `from` on, into output t.
-void Travel::fold(std::size_t t, std::size_t count, std::size_t from, std::size_t bytes) const noexcept {
-  auto* to = static_cast<std::byte*>(call_.out[t].data);
+// Folds `bytes` of what the first `count` members bring, from byte `from` on, into the output.
+void Travel::fold(std::size_t count, std::size_t from, std::size_t bytes) const noexcept {
+  auto* to = static_cast<std::byte*>(call_.out[0].data);
   const std::byte* src[DIST_MAX_REPLICAS];
   for (std::size_t p = 0; p < count; ++p) src[p] = brought_by(static_cast<int>(p)) + from;
-  const dist_dtype dtype = call_.in[t].dtype;
+  const dist_dtype dtype = call_.in[0].dtype;
   reduce_kernel(dtype,
                 call_.op)({src, &to, count, 1, bytes / dtype_size(dtype), static_cast<double>(count), false});
 }
 
 void Travel::take() const noexcept {
   if (call_.out == nullptr) return;
-  if (!call_.reduces()) return call_.traits().whole() ? take_tensors() : take_parts();
+  if (!call_.reduces()) return call_.traits().whole() ? take_whole() : take_part();
   const FpEnvironment environment;
-  call_.traits().whole() ? take_tensors() : take_parts();
+  call_.traits().whole() ? take_whole() : take_part();
 }
 
-void Travel::take_tensors() const noexcept {
-  std::size_t from = call_.n == 1 ? 0 : call_.n * sizeof(Buffers);
-  for (std::size_t t = 0; t < call_.n; ++t) {
-    const std::size_t bytes = size_of(t);
-    auto* const to = static_cast<std::byte*>(call_.out[t].data);
-    if (bytes == 0) continue;
-    if (!call_.reduces()) {
-      std::memcpy(to, brought_by(call_.root) + from, bytes);
-    } else if (!call_.traits().prefixes) {
-      fold(t, static_cast<std::size_t>(size_), from, bytes);
-    } else if (call_.kind == DIST_SCAN_INCLUSIVE || me_ != 0) {
-      fold(t, static_cast<std::size_t>(me_) + (call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0), from, bytes);
-    } else {
-      fill_identity(call_.in[t].dtype, call_.op, to, elements_of(call_.in[t]));
-    }
-    from += place_of(bytes);
-  }
+void Travel::take_whole() const noexcept {
+  const std::size_t bytes = wanted(slot(me_));
+  if (bytes == 0) return;
+  const auto all = static_cast<std::size_t>(size_);
+  if (!call_.reduces())
+    return static_cast<void>(std::memcpy(call_.out[0].data, brought_by(call_.root), bytes));
+  if (!call_.traits().prefixes) return fold(all, 0, bytes);
+  const std::size_t count = static_cast<std::size_t>(me_) + (call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0);
+  if (count != 0) return fold(count, 0, bytes);
+  fill_identity(call_.in[0].dtype, call_.op, static_cast<std::byte*>(call_.out[0].data),
+                elements_of(call_.in[0]));
 }
 
-void Travel::take_parts() const noexcept {
+void Travel::take_part() const noexcept {
   auto* const out = static_cast<std::byte*>(call_.out[0].data);
   std::size_t before = 0;
   if (!call_.joins()) {
     for (int p = 0; p < me_; ++p) before += wanted(slot(p));
     const std::size_t bytes = wanted(slot(me_));
     if (bytes == 0) return;
-    if (call_.reduces()) return fold(0, static_cast<std::size_t>(size_), before, bytes);
+    if (call_.reduces()) return fold(static_cast<std::size_t>(size_), before, bytes);
     return static_cast<void>(std::memcpy(out, brought_by(call_.root) + before, bytes));
   }
   for (int p = 0; p < size_; ++p) {

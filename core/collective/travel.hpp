@@ -23,12 +23,12 @@ class Travel {
   void put() const noexcept;
   // Called before a look for a peer, as Group::fetch_bytes().
   void fetch(int peer) const noexcept {
-    if (bytes_ >= 0 && (call_.n > 1 || call_.gives(peer))) group_.fetch_bytes(me_, peer, beside(fetched_));
+    if (bytes_ >= 0 && call_.gives(peer)) group_.fetch_bytes(me_, peer, beside(call_.bytes));
   }
   // When all have come: whether they take what they get by take().
   bool all_travel() const noexcept;
   // A member with a buffer that overlaps this one's output, though it must not; -1: none.
-  int overlapping(std::size_t* out_tensor) const noexcept;
+  int overlapping() const noexcept;
   // Writes what this member gets.
   void take() const noexcept;
 
@@ -39,29 +39,22 @@ class Travel {
     return std::max(bytes, Slot::kInlineBytes + 1);
   }
   bool can_travel() const noexcept;
-  std::size_t size_of(std::size_t t) const noexcept;
-  static constexpr std::size_t place_of(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
+  const dist_tensor& like() const noexcept { return call_.in != nullptr ? call_.in[0] : call_.out[0]; }
   const Slot& slot(int rank) const noexcept { return group_.slot(me_, rank); }
   const std::byte* brought_by(int rank) const noexcept { return group_.bytes(me_, rank, beside(0)); }
-  struct Buffers {
-    const void* in;
-    void* out;
-  };
-  Buffers buffers_of(int rank, std::size_t t) const noexcept;
-  int harmed_by(int rank, std::size_t t) const noexcept;
-  bool shared(std::size_t t) const noexcept;
+  int harmed_by(int rank) const noexcept;
+  bool shared() const noexcept;
   bool parts_fit() const noexcept;
   bool own_place(int rank, std::size_t before) const noexcept;
-  void fold(std::size_t t, std::size_t count, std::size_t from, std::size_t bytes) const noexcept;
-  void take_tensors() const noexcept;
-  void take_parts() const noexcept;
+  void fold(std::size_t count, std::size_t from, std::size_t bytes) const noexcept;
+  void take_whole() const noexcept;
+  void take_part() const noexcept;
 
   Group& group_;
   const Call& call_;
   const int me_;
   const int size_;
   std::ptrdiff_t bytes_;  // that this member brings; Slot::kStays
-  std::size_t fetched_;   // about how many peers bring
 };
 
 }  // namespace dist

@@ -55,8 +55,8 @@ class Rendezvous : public MemberNames {
 // One round that a replica sleeps for.
 struct Wait {
   Rendezvous* where;
-  int rank;  // the replica's, there
-  uint32_t round;
+  int rank;        // the replica's, there
+  uint32_t round;  // 0: there is one only
 };
 
 // The rounds of one sleep: it ends when any of them is over.
@@ -107,14 +107,18 @@ class WaitGraph {
     num_blocked_ += more;
     if (waits.size() == 1) waits.at(0).where->sleeping_here += more;
   }
+  // Whether all replicas that sleep do so in rounds of one group, to which they have come. (Who waits for a
+  // work, whose round is 0, may not have come to it.)
   bool all_sleep_at(const Waits& waits) const noexcept {
-    return waits.size() == 1 && waits.at(0).where->sleeping_here == num_blocked_;
+    return waits.size() == 1 && waits.at(0).round != 0 && waits.at(0).where->sleeping_here == num_blocked_;
   }
   // Whether a replica that is missing in a round sleeps. If it still does so in an earlier round of the same
   // place, that one has come together, and it has been woken.
   bool sleeps(int32_t missing, const Wait& round) const noexcept {
     const Waits* const waits = blocked_[missing].waits;
-    return waits != nullptr && (waits->size() != 1 || waits->at(0).where != round.where);
+    if (waits == nullptr || waits->size() != 1) return waits != nullptr;
+    const Wait its = waits->at(0);
+    return its.where != round.where || its.round == round.round;
   }
   template <class Awake>
   bool may_wake(int seat, Awake&& awake) const noexcept;
