@@ -11,6 +11,7 @@
 
 enum { HEAD_SIZE = 32 };  // which the file does not say: MiniLM's
 enum { STEP = 16 };       // rows of a product are rounded up to this, so that few shapes are met
+enum { BLOCK = 256 };     // rows of a product at most
 enum { WORDS, POSITIONS, TYPES, SCALE, SHIFT, NUM_EMBEDDINGS };
 
 static const char *const embedding_names[] = {
@@ -148,7 +149,7 @@ int64_t model_outputs(const model *m) { return m->sizes.hidden; }
 // ---- A pass -------------------------------------------------------------------------------------------
 
 typedef struct {
-  ops_session **products;                         // [room / STEP + 1], by rows / STEP
+  ops_session *products[BLOCK / STEP + 1];        // by rows / STEP
   ops_session *attention[MODEL_MOST_TOKENS + 1];  // by tokens
   int64_t room;                                   // rows that the buffers hold
   float *state, *qkv, *mixed, *inner;             // one block
@@ -161,10 +162,7 @@ dist_status workspace_create(dist_replica *replica, void **out_workspace, void *
 }
 
 static void leave_buffers(workspace *w) {
-  for (int64_t i = 0; w->products != NULL && i <= w->room / STEP; i++) ops_session_destroy(w->products[i]);
-  free(w->products);
   free(w->state);
-  w->products = NULL;
   w->state = NULL;
   w->room = 0;
 }
@@ -174,6 +172,7 @@ void workspace_destroy(void *made, void *user_data) {
   workspace *w = made;
   if (w == NULL) return;
   leave_buffers(w);
+  for (int i = 0; i <= BLOCK / STEP; i++) ops_session_destroy(w->products[i]);
   for (int i = 0; i <= MODEL_MOST_TOKENS; i++) ops_session_destroy(w->attention[i]);
   free(w);
 }
@@ -182,11 +181,10 @@ void workspace_destroy(void *made, void *user_data) {
 static dist_status make_room(workspace *w, const ops_sizes *s, int64_t rows) {
   if (rows <= w->room) return DIST_OK;
   leave_buffers(w);
-  const int64_t row = s->hidden + 4 * s->width + s->intermediate;
-  w->products = calloc((size_t)(rows / STEP) + 1, sizeof *w->products);
-  w->state = ops_memory((size_t)(row * rows) * sizeof(float));
-  if (w->products == NULL || w->state == NULL) return no_memory();
-  memset(w->state, 0, (size_t)(row * rows) * sizeof(float));
+  const int64_t row = s->hidden + 4 * s->width, inner = s->intermediate * BLOCK;
+  w->state = ops_memory((size_t)(row * rows + inner) * sizeof(float));
+  if (w->state == NULL) return no_memory();
+  memset(w->state, 0, (size_t)(row * rows + inner) * sizeof(float));
   w->room = rows;
   w->qkv = w->state + rows * s->hidden;
   w->mixed = w->qkv + 3 * rows * s->width;
@@ -240,26 +238,43 @@ static const float *vector(const model *m, size_t layer, size_t index) {
   return item(m->file.whole, layer, index, 0, m->sizes.hidden, &tensor) ? NULL : tensor.data;
 }
 
-static dist_status run_layer(const model *m, workspace *w, ops_session *s, size_t layer, text *const *texts,
-                             size_t n) {
+// From row `at`: what follows attention in a layer, for one block.
+static dist_status run_block(const model *m, workspace *w, ops_session *s, size_t layer, int64_t at) {
   const ops_matrix *matrices = m->matrices + layer * OPS_NUM_PRODUCTS;
-  dist_status status = ops_linear(s, OPS_QUERY_KEY_VALUE, &matrices[OPS_QUERY_KEY_VALUE], w->state, w->qkv);
-  int64_t row = 0;
-  for (size_t i = 0; i < n && !status; i++) {
-    status = ops_attention(w->attention[texts[i]->tokens], w->qkv + 3 * row * m->sizes.width,
-                           w->mixed + row * m->sizes.width);
-    row += texts[i]->tokens;
-  }
+  float *state = w->state + at * m->sizes.hidden;
+  dist_status status = ops_linear(s, OPS_ATTENTION_OUTPUT, &matrices[OPS_ATTENTION_OUTPUT],
+                                  w->mixed + at * m->sizes.width, state);
   if (!status)
-    status = ops_linear(s, OPS_ATTENTION_OUTPUT, &matrices[OPS_ATTENTION_OUTPUT], w->mixed, w->state);
-  if (!status)
-    status = ops_norm(s, w->state, vector(m, layer, WEIGHTS_ATTENTION_SCALE),
+    status = ops_norm(s, state, vector(m, layer, WEIGHTS_ATTENTION_SCALE),
                       vector(m, layer, WEIGHTS_ATTENTION_SHIFT));
-  if (!status) status = ops_linear(s, OPS_INTERMEDIATE, &matrices[OPS_INTERMEDIATE], w->state, w->inner);
-  if (!status) status = ops_linear(s, OPS_OUTPUT, &matrices[OPS_OUTPUT], w->inner, w->state);
+  if (!status) status = ops_linear(s, OPS_INTERMEDIATE, &matrices[OPS_INTERMEDIATE], state, w->inner);
+  if (!status) status = ops_linear(s, OPS_OUTPUT, &matrices[OPS_OUTPUT], w->inner, state);
   if (!status)
     status =
-        ops_norm(s, w->state, vector(m, layer, WEIGHTS_OUTPUT_SCALE), vector(m, layer, WEIGHTS_OUTPUT_SHIFT));
+        ops_norm(s, state, vector(m, layer, WEIGHTS_OUTPUT_SCALE), vector(m, layer, WEIGHTS_OUTPUT_SHIFT));
+  return status;
+}
+
+// The session of the block that begins at row `at`.
+static ops_session *block_at(workspace *w, int64_t rows, int64_t at) {
+  return w->products[(rows - at < BLOCK ? rows - at : BLOCK) / STEP];
+}
+
+static dist_status run_layer(const model *m, workspace *w, int64_t rows, size_t layer, text *const *texts,
+                             size_t n) {
+  const ops_matrix *qkv = &m->matrices[layer * OPS_NUM_PRODUCTS + OPS_QUERY_KEY_VALUE];
+  const int64_t hidden = m->sizes.hidden, width = m->sizes.width;
+  dist_status status = DIST_OK;
+  for (int64_t at = 0; at < rows && !status; at += BLOCK)
+    status = ops_linear(block_at(w, rows, at), OPS_QUERY_KEY_VALUE, qkv, w->state + at * hidden,
+                        w->qkv + 3 * at * width);
+  int64_t row = 0;
+  for (size_t i = 0; i < n && !status; i++) {
+    status = ops_attention(w->attention[texts[i]->tokens], w->qkv + 3 * row * width, w->mixed + row * width);
+    row += texts[i]->tokens;
+  }
+  for (int64_t at = 0; at < rows && !status; at += BLOCK)
+    status = run_block(m, w, block_at(w, rows, at), layer, at);
   return status;
 }
 
@@ -269,17 +284,22 @@ static dist_status encode(const model *m, workspace *w, text *const *texts, size
   for (size_t i = 0; i < n; i++) rows += texts[i]->tokens;
   const int64_t padded = (rows + STEP - 1) / STEP * STEP;
   dist_status status = make_room(w, &m->sizes, padded);
-  if (!status) status = session_of(&w->products[padded / STEP], &m->sizes, padded);
+  for (int64_t at = 0; at < padded && !status; at += BLOCK) {
+    const int64_t block = padded - at < BLOCK ? padded - at : BLOCK;
+    status = session_of(&w->products[block / STEP], &m->sizes, block);
+  }
   for (size_t i = 0; i < n && !status; i++)
     status = session_of(&w->attention[texts[i]->tokens], &m->sizes, texts[i]->tokens);
   if (status) return status;
-  ops_session *s = w->products[padded / STEP];
   float *at = w->state;
   for (size_t i = 0; i < n; i++, at += texts[i - 1]->tokens * hidden) embed(m, texts[i], at);
   memset(at, 0, (size_t)((padded - rows) * hidden) * sizeof *at);
   memset(w->mixed + rows * m->sizes.width, 0, (size_t)((padded - rows) * m->sizes.width) * sizeof *at);
-  status = ops_norm(s, w->state, m->embedding[SCALE].data, m->embedding[SHIFT].data);
-  for (size_t layer = 0; layer < m->layers && !status; layer++) status = run_layer(m, w, s, layer, texts, n);
+  for (int64_t row = 0; row < padded && !status; row += BLOCK)
+    status = ops_norm(block_at(w, padded, row), w->state + row * hidden, m->embedding[SCALE].data,
+                      m->embedding[SHIFT].data);
+  for (size_t layer = 0; layer < m->layers && !status; layer++)
+    status = run_layer(m, w, padded, layer, texts, n);
   at = w->state;
   for (size_t i = 0; i < n && !status; i++, at += texts[i - 1]->tokens * hidden)
     pool(at, texts[i]->tokens, hidden, texts[i]->vector);
@@ -295,7 +315,7 @@ dist_status model_encode(const model *m, void *workspace, text *const *texts, si
 
 static dist_status make_all(const model *m, workspace *w, int64_t most) {
   dist_status status = make_room(w, &m->sizes, (most + STEP - 1) / STEP * STEP);
-  for (int64_t i = 1; i <= w->room / STEP && !status; i++)
+  for (int64_t i = 1; i <= BLOCK / STEP && !status; i++)
     status = session_of(&w->products[i], &m->sizes, i * STEP);
   for (int64_t tokens = 1; tokens <= MODEL_MOST_TOKENS && !status; tokens++)
     status = session_of(&w->attention[tokens], &m->sizes, tokens);

@@ -164,6 +164,16 @@ class Answers(InferenceHost):
             for answer, text in zip(together(3, lambda i: host.encode(TEXTS[(0, 2, 3)[i]]))(), (0, 2, 3)):
                 self.assert_right(answer, text)
 
+    def test_long_texts_are_alike_alone_and_together(self):
+        """Together they are more rows than a product takes at a time."""
+        texts = [[i * k % sentence_encoder.WORDS for i in range(n)] for n, k in ((200, 7), (129, 11), (256, 13))]
+        with Host(self.folder, "-r", "1", "-b", "1") as host:
+            alone = [host.encode(ids)[1]["embedding"] for ids in texts]
+        with Host(self.folder, "-r", "1", "-b", "3", "-d", HOUR_US) as host:
+            for (status, content), vector in zip(together(3, lambda i: host.encode(texts[i]))(), alone):
+                self.assertEqual(status, 200)
+                self.assert_near(content["embedding"], vector)
+
     def test_unknown_ids_fail_their_text_alone(self):
         with Host(self.folder, "-r", "1", "-b", "3", "-d", HOUR_US) as host:
             wrong = [101, sentence_encoder.WORDS, 102]
