@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "json.h"
+
+enum { IDLE_SECONDS = 60 };  // a connection on which nothing comes for so long is closed
+
+struct http {
+  struct MHD_Daemon *daemon;
+  const http_route *routes;
+  size_t num_routes;
+  void *user_data;
+  int listening;  // what http_drain() took from the daemon; -1: nothing
+  atomic_int draining;
+  pthread_mutex_t lock;  // of what follows
+  pthread_cond_t fewer;
+  int64_t open;  // requests that the host has, or whose answer has not been sent, and calls of http_answer()
+  int64_t answered, gone;
+};
+
+typedef struct {
+  exchange public;
+  struct MHD_Connection *connection;
+  int begun, answered;  // by the host
+  unsigned code;
+  const char *type;
+  char *answer;
+  size_t answer_size;
+} request;
+
+static void change(http *server, int64_t *count, int64_t by) {
+  pthread_mutex_lock(&server->lock);
+  *count += by;
+  pthread_cond_signal(&server->fewer);
+  pthread_mutex_unlock(&server->lock);
+}
+
+const char *http_parameter(exchange *e, const char *name) {
+  struct MHD_Connection *connection = ((request *)e)->connection;
+  const char *said = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return said != NULL ? said : MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+dist_status http_number(exchange *e, const char *name, int64_t least, int64_t most, int64_t *out) {
+  const char *said = http_parameter(e, name);
+  if (said == NULL) return DIST_OK;
+  char *rest = NULL, words[128];
+  const long long number = strtoll(said, &rest, 10);
+  if (rest != said && *rest == '\0' && number >= least && number <= most) {
+    *out = number;
+    return DIST_OK;
+  }
+  snprintf(words, sizeof words, "%s is not a whole number from %" PRId64 " to %" PRId64, name, least, most);
+  return dist_fail(DIST_INVALID_ARGUMENT, words);
+}
+
+static unsigned code_of(dist_status status) {
+  switch (status) {
+    case DIST_OK: return 200;
+    case DIST_INVALID_ARGUMENT:
+    case DIST_OUT_OF_RANGE:
+    case DIST_DATA_LOSS: return 400;
+    case DIST_NOT_FOUND: return 404;
+    case DIST_RESOURCE_EXHAUSTED:
+    case DIST_UNAVAILABLE:
+    case DIST_CANCELLED: return 503;
+    case DIST_DEADLINE_EXCEEDED: return 504;
+    default: return 500;
+  }
+}
+
+void http_answer_json(exchange *e, dist_status status, char *body, size_t size) {
+  if (status) {
+    free(body);
+    body = json_error(dist_last_error(), &size);
+  }
+  http_answer(e, code_of(status), "application/json", body, size);
+}
+
+// The request may be over before this returns, and the server is not stopped before it has.
+void http_answer(exchange *e, unsigned code, const char *type, char *body, size_t size) {
+  request *r = (request *)e;
+  http *server = r->public.server;
+  r->code = body != NULL ? code : 500;
+  r->type = type;
+  r->answer = body;
+  r->answer_size = body != NULL ? size : 0;
+  r->answered = 1;
+  MHD_resume_connection(r->connection);
+  change(server, &server->open, -1);
+}
+
+static enum MHD_Result send_answer(request *r) {
+  struct MHD_Response *response =
+      MHD_create_response_from_buffer(r->answer_size, r->answer, MHD_RESPMEM_MUST_FREE);
+  if (response == NULL) return MHD_NO;
+  r->answer = NULL;
+  enum MHD_Result done = MHD_add_response_header(response, "Content-Type", r->type);
+  if (done && r->public.server->draining) done = MHD_add_response_header(response, "Connection", "close");
+  if (done) done = MHD_queue_response(r->connection, r->code, response);
+  MHD_destroy_response(response);
+  return done;
+}
+
+static void begin(request *r, const char *method, const char *path) {
+  const http *server = r->public.server;
+  const http_route *route = NULL;
+  for (size_t i = 0; i < server->num_routes; i++)
+    if (strcmp(method, server->routes[i].method) == 0 && strcmp(path, server->routes[i].path) == 0)
+      route = &server->routes[i];
+  dist_status status;
+  if (route == NULL)
+    status = dist_fail(DIST_NOT_FOUND, "nothing is there for that method and path");
+  else if (r->public.size > HTTP_MOST_BODY)
+    status = dist_fail(DIST_INVALID_ARGUMENT, "the body is too long");
+  else
+    status = route->begin(&r->public);
+  if (status) http_answer_json(&r->public, status, NULL, 0);
+}
+
+// Called when the head of a request is there, for each piece of its body, at its end, and after it was resumed.
+static enum MHD_Result come(void *user_data, struct MHD_Connection *connection, const char *path,
+                            const char *method, const char *version, const char *data, size_t *size,
+                            void **memory) {
+  (void)version;
+  http *server = user_data;
+  request *r = *memory;
+  if (r == NULL) {
+    if ((r = *memory = calloc(1, sizeof *r)) == NULL) return MHD_NO;
+    r->public.server = server;
+    r->connection = connection;
+    return MHD_YES;
+  }
+  exchange *e = &r->public;
+  if (r->answered) return send_answer(r);
+  if (*size > 0) {
+    if (e->size + *size <= HTTP_MOST_BODY)
+      memcpy(e->body + e->size, data, *size);
+    else
+      e->size = HTTP_MOST_BODY;  // with what comes now it is more; that is not kept
+    e->size += *size;
+    *size = 0;
+    return MHD_YES;
+  }
+  e->user_data = server->user_data;
+  r->begun = 1;
+  change(server, &server->open, 2);
+  MHD_suspend_connection(connection);  // before the host has it, which may answer at once
+  begin(r, method, path);
+  return MHD_YES;
+}
+
+static void over(void *user_data, struct MHD_Connection *connection, void **memory,
+                 enum MHD_RequestTerminationCode how) {
+  (void)connection;
+  http *server = user_data;
+  request *r = *memory;
+  if (r == NULL) return;
+  if (r->public.counts)
+    change(server, how == MHD_REQUEST_TERMINATED_COMPLETED_OK ? &server->answered : &server->gone, 1);
+  if (r->begun) change(server, &server->open, -1);
+  free(r->public.content);
+  free(r->answer);
+  free(r);
+  *memory = NULL;
+}
+
+static void release(http *server) {
+  pthread_mutex_destroy(&server->lock);
+  pthread_cond_destroy(&server->fewer);
+  free(server);
+}
+
+http *http_start(uint16_t port, const http_route *routes, size_t n, void *user_data) {
+  http *server = calloc(1, sizeof *server);
+  if (server == NULL) return NULL;
+  server->routes = routes;
+  server->num_routes = n;
+  server->user_data = user_data;
+  server->listening = -1;
+  pthread_mutex_init(&server->lock, NULL);
+  pthread_cond_init(&server->fewer, NULL);
+  const struct sockaddr_in here = {
+      .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  server->daemon =
+      MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, port, NULL, NULL, come,
+                       server, MHD_OPTION_SOCK_ADDR, &here, MHD_OPTION_NOTIFY_COMPLETED, over, server,
+                       MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+  if (server->daemon != NULL) return server;
+  release(server);
+  return NULL;
+}
+
+uint16_t http_port(const http *server) {
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
+  return info != NULL ? info->port : 0;
+}
+
+void http_drain(http *server) {
+  server->draining = 1;
+  server->listening = MHD_quiesce_daemon(server->daemon);
+}
+
+int http_await(http *server, int64_t timeout_ns) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  const int64_t nanoseconds = until.tv_nsec + timeout_ns;
+  until.tv_sec += (time_t)(nanoseconds / 1000000000);
+  until.tv_nsec = (long)(nanoseconds % 1000000000);
+  int late = 0;
+  pthread_mutex_lock(&server->lock);
+  while (server->open > 0 && !late) late = pthread_cond_timedwait(&server->fewer, &server->lock, &until);
+  const int all = server->open == 0;
+  pthread_mutex_unlock(&server->lock);
+  return all;
+}
+
+void http_counts(http *server, int64_t *out_answered, int64_t *out_gone) {
+  pthread_mutex_lock(&server->lock);
+  *out_answered = server->answered;
+  *out_gone = server->gone;
+  pthread_mutex_unlock(&server->lock);
+}
+
+void http_stop(http *server, int64_t *out_answered, int64_t *out_gone) {
+  MHD_stop_daemon(server->daemon);
+  if (server->listening >= 0) close(server->listening);
+  http_counts(server, out_answered, out_gone);
+  release(server);
+}
