@@ -142,13 +142,19 @@ Status ReplicaPool::let_to(Tenant& tenant, const char* call) noexcept {
 
 Status ReplicaPool::replace_thread(LocalReplica replica) noexcept {
   Seat& seat = seats_[index(replica)];
-  if (closing_.load(std::memory_order_relaxed)) return shutting_down();
+  // Who made the thread that is to be replaced may not be done with that.
+  const std::lock_guard lock(starting_);
+  if (closing_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed))
+    return shutting_down();
   if (!leave_alone(seat)) seat.thread.join();
   return start_thread_of(seat);
 }
 
 void ReplicaPool::end_threads() noexcept {
-  stopping_.store(true, std::memory_order_seq_cst);
+  {
+    const std::lock_guard lock(starting_);
+    stopping_.store(true, std::memory_order_seq_cst);
+  }
   for (int i = 0; i < made_; ++i) {
     if (seats_[i].thread.started()) end_thread(seats_[i]);
   }

@@ -112,7 +112,8 @@ Status Replica::no_peers(const char* call) const noexcept {
 
 Status Replica::replaced(const char* call) const noexcept {
   return fail(DIST_CANCELLED,
-              "%s(): this request has ended without its function, which did not return, and replica %d has got another thread "
+              "%s(): this request has ended without its function, which did not return, and replica %d has "
+              "got another thread "
               "(dist_instances_options.stuck_ns)",
               call, name().number());
 }
@@ -127,7 +128,8 @@ Status Replica::see(Versions& series, Version** out) const noexcept {
   if (current().replica == this) [[likely]]
     return pool_.see(series, out);
   return failed_precondition(
-      "dist_replica_version(): this is the thread's own default replica, which is in no run: a version is seen by a run, to "
+      "dist_replica_version(): this is the thread's own default replica, which is in no run: a version is "
+      "seen by a run, to "
       "its end");
 }
 

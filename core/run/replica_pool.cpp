@@ -432,6 +432,9 @@ RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
 
 // Threads that ended inside the last run are made anew. The making is apart, so that the look is part of a run.
 Status ReplicaPool::revive() noexcept {
+  std::unique_lock replacing(starting_, std::defer_lock);
+  if (tenant_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    replacing.lock();
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
     if (seats_[i].thread_ended || !seats_[i].thread.started()) [[unlikely]]
       DIST_TRY(restart(seats_[i]));
@@ -485,6 +488,9 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
     if (!await_finished(seat, deadline.at_ns)) return over(overdue());
   }
+  // Who has the replicas now waits for no run.
+  if (tenant_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    (void)revive();
   return over(outcome());
 }
 

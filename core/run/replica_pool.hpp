@@ -335,14 +335,15 @@ class ReplicaPool {
   const ReplicaPool* outer_;  // in whose runs these are inside; NULL: none
   WipedWords here_;           // by replica: the thread that its function runs on
   Seat* seats_ = nullptr;
-  int made_ = 0;                            // seats constructed
-  mutable RunPins pins_;                    // where these runs are inside no other's
+  int made_ = 0;          // seats constructed
+  mutable RunPins pins_;  // where these runs are inside no other's
   // Where they are: what these see. Who ends another pool's run may look while one begins here.
   std::atomic<RunPins*> seen_in_{nullptr};
   std::atomic<uint32_t> seen_as_{0};
   RunLock lock_;                            // a run; with host threads: its entering and leaving
   bool overdue_ = false;                    // the latest run was left before all were out
   std::atomic<InnerPool*> inner_{nullptr};  // made when first asked for
+  std::mutex starting_;                     // threads, which a tenant may replace beside a run's begin
   std::mutex beginning_;                    // of a run inside another one, against that one's cancel
   std::pmr::vector<DeviceTeam*> teams_;     // by replica, where replicas have logical devices
   std::atomic<bool> closing_{false};        // shut_down() has begun,

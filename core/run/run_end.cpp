@@ -72,7 +72,8 @@ void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
 
 // Whether a function is inside, of a run that sees as this one. That a later run is not inside yet is as good.
 bool ReplicaPool::is_inside(const Sight& of) const noexcept {
-  if (seen_in_.load(std::memory_order_relaxed) != of.pins || seen_as_.load(std::memory_order_relaxed) != of.run)
+  if (seen_in_.load(std::memory_order_relaxed) != of.pins ||
+      seen_as_.load(std::memory_order_relaxed) != of.run)
     return false;
   return !all_finished(started_.value.load(std::memory_order_acquire)) || is_inside_below(of);
 }

@@ -7,10 +7,14 @@
 
 namespace dist {
 
-void Completions::add(Promise& promise) noexcept {
+bool Completions::add(Promise& promise, bool last) noexcept {
+  bool open = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_ && !std::exchange(promise.lies_there, true)) {
+    open = !closed_;
+    promise.comes_last = last;
+    if (!open) promise.arrived.store(last, std::memory_order_release);
+    if (open && !std::exchange(promise.lies_there, true)) {
       promise.next = nullptr;
       const bool was_empty = first_ == nullptr;
       (was_empty ? first_ : last_->next) = &promise;
@@ -18,10 +22,11 @@ void Completions::add(Promise& promise) noexcept {
       if (was_empty && descriptor_.is_open()) descriptor_.set();
       // Under the lock: who takes it may destroy this queue next.
       changed_.advance();
-      return;
+      return true;
     }
   }
   promise.let_go();
+  return open;
 }
 
 // Under the mutex.
@@ -29,6 +34,7 @@ Promise* Completions::take_first() noexcept {
   if (first_ == nullptr) return nullptr;
   Promise* const promise = std::exchange(first_, first_->next);
   promise->lies_there = false;
+  promise->arrived.store(promise->comes_last, std::memory_order_release);
   if (first_ == nullptr && descriptor_.is_open()) descriptor_.clear();
   return promise;
 }

@@ -18,8 +18,9 @@ class Completions final : public Counted {
  public:
   explicit Completions(Memory& memory) noexcept : Counted(memory) {}
 
-  // Takes over a use of the promise, which lies here once at a time.
-  void add(Promise& promise) noexcept;
+  // Takes over a use of the promise, which lies here once at a time. `last`: it does not come again. False: the host has
+  // given them up.
+  bool add(Promise& promise, bool last) noexcept;
   // The one that ended first, with its use; NULL: none has within `timeout_ns` (0: at once; < 0: no limit), or it is
   // closed.
   Promise* next(int64_t timeout_ns) noexcept;

@@ -32,7 +32,7 @@ class Helpers {
   // Takes over a use of a request, whose function for its end is called.
   void tell(Promise& promise) noexcept {
     untold_.fetch_add(1, std::memory_order_relaxed);
-    ended_->add(promise);
+    ended_->add(promise, true);
   }
   // Whether the host has yet to be told of an end.
   bool has_untold() const noexcept { return untold_.load(std::memory_order_relaxed) != 0; }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/os/park.hpp"
+#include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
 #include "core/run/current.hpp"
 #include "core/serve/batcher.hpp"
@@ -355,55 +356,10 @@ Status Instances::check_wait(const char* call) const noexcept {
   const Replica* const here = current().replica;
   if (here == nullptr || here->pool().owner() != pool_.owner()) return kOk;
   return failed_precondition(
-      "%s(): this is the function of replica %d of the same strategy, and the request may need that replica: "
-      "take it from "
-      "completions, outside the replicas",
+      "%s(): this is the function of replica %d of the same strategy, which it may have to wait for: call it "
+      "outside the "
+      "replicas (completions tell of ends without a wait)",
       call, here->name().number());
-}
-
-// ---- Batchers ----
-
-void Instances::add(Batcher& batcher) noexcept {
-  const std::lock_guard lock(batchers_mutex_);
-  batcher.next = std::exchange(batchers_, &batcher);
-}
-
-void Instances::remove(Batcher& batcher) noexcept {
-  const std::lock_guard lock(batchers_mutex_);
-  Batcher** at = &batchers_;
-  while (*at != &batcher) at = &(*at)->next;
-  *at = batcher.next;
-}
-
-// Held, since nothing of the host's is called under the mutex; none: there are not as many.
-Ref<Batcher> Instances::batcher(std::size_t which) noexcept {
-  const std::lock_guard lock(batchers_mutex_);
-  Batcher* at = batchers_;
-  while (at != nullptr && which-- > 0) at = at->next;
-  return Ref<Batcher>::share(at);
-}
-
-void Instances::enqueue_step(Request& step) noexcept {
-  const std::lock_guard lock(mutex_);
-  int instance = 0;
-  if (queue_.arrive(step, &instance) == RequestQueue::Arrived::kGiven) give(instance, step);
-}
-
-bool Instances::withdraw_step(Request& step) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (!step.queued) return false;
-  queue_.withdraw(step);
-  if (queue_.any_for_all() != nullptr) dispatch();
-  return true;
-}
-
-void Instances::raise_step(Request& step, int32_t priority) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (!step.queued) return;
-  queue_.withdraw(step);
-  step.priority = priority;
-  int instance = 0;
-  if (queue_.arrive(step, &instance) == RequestQueue::Arrived::kGiven) give(instance, step);
 }
 
 // ---- Runs, and what else wants all replicas ----
@@ -414,6 +370,14 @@ void Instances::Asker::cancelled(const char*) noexcept {
 }
 
 Status Instances::take_all(const Asking& asking) noexcept {
+  // What the end of the strategy waits for: who is refused has yet to say so.
+  struct Here {
+    explicit Here(std::atomic<int>& count) noexcept : askers(count) {
+      askers.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Here() { askers.fetch_sub(1, std::memory_order_release); }
+    std::atomic<int>& askers;
+  } const here(askers_);
   Asker me;
   {
     const std::lock_guard lock(mutex_);
@@ -476,6 +440,12 @@ void Instances::no_longer_asks() noexcept {
 }
 
 void Instances::refuse_all() noexcept {
+  refuse_askers();
+  // acquire: they are done with the pool.
+  while (askers_.load(std::memory_order_acquire) != 0) yield_this_thread();
+}
+
+void Instances::refuse_askers() noexcept {
   const std::lock_guard lock(mutex_);
   refused_.store(true, std::memory_order_relaxed);
   while (RequestQueue::Entry* const entry = queue_.any_for_all()) {

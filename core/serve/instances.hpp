@@ -203,6 +203,8 @@ class Instances final : public Counted, public Tenant {
   Phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
   Status check_threads(const char* call) const noexcept;
   Status check_watch() noexcept;
+  bool all_out() const noexcept;
+  Status check_all_out() noexcept;
   Status open_with(const Options& options);
   Status await_ready() noexcept;
   void enter(Phase phase) noexcept;
@@ -215,6 +217,7 @@ class Instances final : public Counted, public Tenant {
   void end_if_none_is_left(const ErrorRecord& why) noexcept;
   Ref<Batcher> batcher(std::size_t which) noexcept;
   int64_t end_overdue_requests() noexcept;
+  void refuse_askers() noexcept;
   Status try_submit(const Submission& given, Request** out);
   // It has ended before its function was called.
   void end_unbegun(Request& request, const ErrorRecord& why) noexcept;
@@ -283,6 +286,7 @@ class Instances final : public Counted, public Tenant {
   std::array<std::atomic<uint64_t>, kRequestEnds> unbegun_{};  // ended so before an instance began them
   std::atomic<std::size_t> under_way_{0};                      // of these, that have not ended,
   std::atomic<std::size_t> accepted_{0};                       // or whose end has not been told
+  std::atomic<int> askers_{0};                                 // threads in take_all()
   Asker entering_;                                             // of the host's threads
   std::mutex batchers_mutex_;
   Batcher* batchers_ = nullptr;

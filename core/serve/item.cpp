@@ -20,6 +20,26 @@ void Item::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
   deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
   state = nullptr;
   ends = false;
+  arrives_.store(given.completions != nullptr, std::memory_order_relaxed);
+  has_handle_.store(uses > 1, std::memory_order_relaxed);
+}
+
+// One that arrives with its results too has ended when it has arrived for the last time: the host sees that once.
+Status Item::test(bool* out_ended) noexcept {
+  *out_ended =
+      ended() && (!arrives_.load(std::memory_order_acquire) || arrived.load(std::memory_order_acquire));
+  return *out_ended ? result() : kOk;
+}
+
+void Item::close() noexcept {
+  if (memory().forked()) return;
+  has_handle_.store(false, std::memory_order_release);
+  if (!has_taker()) {
+    // What it emits from now on nobody could take.
+    free_results();
+    batcher_.has_room_again(*this);
+  }
+  let_go();
 }
 
 void Item::end_with(dist_status status) noexcept {
@@ -60,6 +80,10 @@ void Item::recycle() noexcept {
 
 bool Item::emit(void* result) noexcept {
   const auto most = static_cast<std::size_t>(batcher_.options().max_results);
+  if (!has_taker()) {
+    batcher_.free_result(result);
+    return true;
+  }
   {
     const std::lock_guard lock(mutex_);
     if (count_ == most) return false;
@@ -74,7 +98,8 @@ bool Item::emit(void* result) noexcept {
     ++count_;
   }
   news_.advance();
-  arrive_early();
+  if (!arrive_early()) arrives_.store(false, std::memory_order_release);
+  if (!has_taker()) free_results();
   return true;
 }
 
@@ -97,7 +122,6 @@ void* Item::take_first(bool* out_was_full) noexcept {
 void Item::free_results() noexcept {
   bool was_full = false;
   while (void* const result = take_first(&was_full)) batcher_.free_result(result);
-  first_ = 0;
 }
 
 Status Item::take(int64_t timeout_ns, void** out) noexcept {

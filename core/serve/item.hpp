@@ -23,7 +23,9 @@ class Item final : public Promise, public BatchQueue::Entry {
       : Promise(memory, home), batcher_(batcher), results_(&memory) {}
   ~Item() override;
 
+  Status test(bool* out_ended) noexcept override;
   void cancel() noexcept override;
+  void close() noexcept override;
   Status take(int64_t timeout_ns, void** out) noexcept override;
 
   // ---- For the batcher ----
@@ -47,10 +49,16 @@ class Item final : public Promise, public BatchQueue::Entry {
   void recycle() noexcept override;
   void* take_first(bool* out_was_full) noexcept;
   void free_results() noexcept;
+  // Whether somebody may take results.
+  bool has_taker() const noexcept {
+    return arrives_.load(std::memory_order_acquire) || has_handle_.load(std::memory_order_acquire);
+  }
 
   Batcher& batcher_;
-  std::mutex mutex_;                 // what follows
-  std::pmr::vector<void*> results_;  // a ring, from when there is one
+  std::atomic<bool> arrives_{false};     // in completions
+  std::atomic<bool> has_handle_{false};  // the host's, from dist_batcher_submit()
+  std::mutex mutex_;                     // what follows
+  std::pmr::vector<void*> results_;      // a ring, from when there is one
   std::size_t first_ = 0;
   std::size_t count_ = 0;
   Word news_;  // how often there was a result, or the end

@@ -101,7 +101,8 @@ Status Instances::open(const Options& options) {
 }
 
 Status Instances::open_once(const char* call) {
-  if (phase() != Phase::kNever) [[likely]]
+  const Phase now = phase();
+  if (now != Phase::kNever && now != Phase::kOpening) [[likely]]
     return kOk;
   DIST_TRY(check_threads(call));
   DIST_TRY(check_wait(call));
@@ -111,6 +112,7 @@ Status Instances::open_once(const char* call) {
 
 Status Instances::open_with(const Options& options) {
   const Phase before = phase();
+  DIST_TRY(check_all_out());
   if (options.stuck_ns != 0) DIST_TRY(check_watch());
   {
     const std::lock_guard lock(mutex_);
@@ -146,6 +148,22 @@ Status Instances::open_with(const Options& options) {
   end_states(0);
   enter(before == Phase::kNever && !let_ ? Phase::kNever : Phase::kClosed);
   return fail(why);
+}
+
+// Whether nothing of the time before is left, which has functions of its own.
+bool Instances::all_out() const noexcept {
+  return accepted_.load(std::memory_order_seq_cst) == 0 &&
+         std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.awaited; });
+}
+
+Status Instances::check_all_out() noexcept {
+  if (wait_until(deadline_after(host_.now_ns(), kReturnGraceNs), [&] { return all_out(); })) return kOk;
+  char inside[256];
+  (void)list_inside(inside);
+  return failed_precondition(
+      "dist_instances_open(): functions of the time before have not returned: %s; dist_instances_close() "
+      "waits for them",
+      inside);
 }
 
 Status Instances::check_teller(const char* call) const noexcept {
@@ -192,10 +210,19 @@ Status Instances::close(int64_t timeout_ns) noexcept {
   DIST_TRY(check_teller("dist_instances_close"));
   const std::unique_lock changing(changing_, std::try_to_lock);
   if (!changing) return changed_elsewhere("dist_instances_close");
-  if (phase() != Phase::kOpen) return kOk;
-  enter(Phase::kClosing);
   const int64_t deadline_ns =
       timeout_ns < 0 ? 0 : deadline_after(host_.now_ns(), std::max<int64_t>(timeout_ns, 1));
+  if (phase() == Phase::kNever) return kOk;
+  if (phase() == Phase::kClosed) {
+    // Those that an earlier close has left.
+    if (wait_until(deadline_ns, [&] { return all_out(); })) return kOk;
+    char late[256];
+    (void)list_inside(late);
+    return fail(DIST_DEADLINE_EXCEEDED,
+                "dist_instances_close(): within %s these functions have not returned: %s",
+                DurationText(timeout_ns).text, late);
+  }
+  enter(Phase::kClosing);
   const auto none_left = [&] { return accepted_.load(std::memory_order_seq_cst) == 0; };
   Status closed = kOk;
   if (!wait_until(deadline_ns, none_left)) {

@@ -25,7 +25,8 @@ void Promise::begin_promise(const Submission& given, int uses) noexcept {
   completions_ = Ref<Completions>::share(given.completions);
   done_ = given.done;
   done_function_ = given.done_function;
-  lies_there = false;
+  lies_there = comes_last = false;
+  arrived.store(false, std::memory_order_relaxed);
   code_ = DIST_OK;
   cancel_asked.store(false, std::memory_order_relaxed);
   cancelled_with_all = false;
@@ -64,7 +65,7 @@ void Promise::end(Status status, const ErrorRecord* why) noexcept {
   home.ends().advance();
   if (tells) return home.tell(*this);
   if (completions) {
-    completions->add(*this);
+    completions->add(*this, true);
   } else {
     let_go();
   }
@@ -159,10 +160,10 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
   return static_cast<Promise*>(works[at])->result();
 }
 
-void Promise::arrive_early() noexcept {
-  if (!completions_) return;
+bool Promise::arrive_early() noexcept {
+  if (!completions_) return false;
   hold();
-  completions_->add(*this);
+  return completions_->add(*this, false);
 }
 
 void Promise::close() noexcept {

@@ -67,7 +67,10 @@ class Promise : public HostWork, private Cancel::Link {
   void call_done() noexcept { done_(*this, done_function_, body_.context); }
 
   Promise* next = nullptr;  // in completions, or among those that serve again
-  bool lies_there = false;  // in completions, under their mutex
+  // In completions, under their mutex: it lies there, and does not come again.
+  bool lies_there = false;
+  bool comes_last = false;
+  std::atomic<bool> arrived{false};  // for the last time, at the host
   std::atomic<bool> cancel_asked{false};
   bool cancelled_with_all = false;  // for requests, under the instances' mutex
 
@@ -77,8 +80,8 @@ class Promise : public HostWork, private Cancel::Link {
   void begin_promise(const Submission& given, int uses) noexcept;
   // Another use, which let_go() ends.
   void hold() noexcept { uses_.fetch_add(1, std::memory_order_relaxed); }
-  // It arrives in its completions before its end.
-  void arrive_early() noexcept;
+  // It arrives in its completions before its end. False: there are none, or the host has given them up.
+  bool arrive_early() noexcept;
   // What no use is left of.
   virtual void recycle() noexcept = 0;
   void unlink() noexcept;

@@ -35,7 +35,6 @@ class Instances::Attending {
       seat_.attended = false;
       // One that cannot even begin is not tried again and again.
       if (!std::exchange(seat_.ready, false)) seat_.failure = DIST_FAILED_PRECONDITION;
-      instances_.queue_.take_no_part(rank_);
     }
     (void)failed_precondition("replica %d's thread ended inside its function (pthread_exit)",
                               instances_.pool_.name_of(rank_));
@@ -47,10 +46,19 @@ class Instances::Attending {
     }
     if (seat_.failure != DIST_OK && seat_.why != nullptr) *seat_.why = why;
     const bool library = instances_.pool_.threads() != DIST_THREADS_HOST;
-    const Status replaced = library ? instances_.pool_.replace_thread(LocalReplica{rank_}) : kOk;
+    Status replaced = kOk;
     {
+      // Until the other thread is there, which comes here first, the instance is busy: no run begins.
       const std::lock_guard lock(instances_.mutex_);
-      if (!replaced.ok()) seat_.failure = replaced.code();
+      if (library) {
+        seat_.awaited = true;
+        replaced = instances_.pool_.replace_thread(LocalReplica{rank_});
+      }
+      if (!replaced.ok()) {
+        seat_.failure = replaced.code();
+        seat_.awaited = false;
+      }
+      instances_.queue_.take_no_part(rank_);
       instances_.dispatch();
     }
     instances_.settled_.advance();
@@ -150,7 +158,8 @@ void Instances::tend(int rank) {
       break;
     case Phase::kEnding:
     case Phase::kClosed:
-      if (at.ready) end_state(at);
+      // What a thread that has ended inside a function has left, too.
+      if (at.ready || at.pool->pool().host_state() != nullptr) end_state(at);
       break;
     case Phase::kNever: break;
   }
@@ -338,6 +347,11 @@ bool Instances::is_inside(int rank) const noexcept {
 
 // One of the host's threads: until the instances close, no run is waited for here.
 Status Instances::serve_here(GlobalReplica replica) {
+  if (const Replica* const here = current().replica;
+      here != nullptr && here->pool().owner() == pool_.owner()) {
+    return failed_precondition("dist_serve(): this thread is replica %d already: dist_replica_leave() first",
+                               here->name().number());
+  }
   if (pool_.threads() != DIST_THREADS_HOST) {
     return failed_precondition(
         "dist_serve(): the strategy has threads of its own, which serve by themselves: dist_submit() is all "

@@ -9,7 +9,6 @@
 #include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
 #include "core/base/os/thread.hpp"
-#include "core/base/source_call.hpp"
 #include "core/cluster/job_settings.hpp"
 #include "core/cluster/resolvers.hpp"
 #include "core/serve/instances.hpp"
@@ -402,42 +401,6 @@ Status Strategy::enter(WorkerPlace worker, WorkerLink::Way way, const Formation:
   return kOk;
 }
 
-Status Strategy::check_companion(const char* call) noexcept {
-  const std::scoped_lock lock(companion_.mutex);
-  if (companion_.object == nullptr) return kOk;
-  return failed_precondition("%s(): the strategy's coordinator is left; destroy it first", call);
-}
-
-Status Strategy::destroy(Strategy* strategy) noexcept {
-  // In a child the threads are not, and waiting for them would never end: leave everything as it is.
-  if (strategy == nullptr || strategy->memory().forked()) return kOk;
-  DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
-  DIST_TRY(strategy->check_companion("dist_strategy_destroy"));
-  std::unique_lock reforming(strategy->reforming_, std::try_to_lock);
-  if (!reforming)
-    return failed_precondition(
-        "dist_strategy_destroy(): the strategy is re-formed, or waits for worker 0, in another thread");
-  DIST_TRY(strategy->pool().check_idle("dist_strategy_destroy",
-                                       "let it end first (dist_strategy_cancel() hurries it)"));
-  if (strategy->pool().has_groups()) {
-    return failed_precondition(
-        "dist_strategy_destroy(): groups of the strategy are left; destroy them first");
-  }
-  if (strategy->group().held()) {
-    return failed_precondition("dist_strategy_destroy(): works of the strategy are left; destroy them first");
-  }
-  if (Instances* const instances = strategy->known_instances(); instances != nullptr)
-    DIST_TRY(instances->end_idle("dist_strategy_destroy"));
-  // A stuck function may hold the strategy for long: the other threads end now.
-  if (Instances* const instances = strategy->known_instances(); instances != nullptr && instances->has_stuck()) {
-    strategy->pool().end_threads();
-    instances->detach();
-  }
-  reforming.unlock();
-  strategy->release();
-  return kOk;
-}
-
 namespace {
 
 class EndOfWait final : public Cancel::Link {
@@ -461,36 +424,6 @@ Status Strategy::hear_leader(const char* call, Cancel* cancel, uint32_t* out_ann
   const CancelScope scope(cancel, end);
   if (scope.late()) cancelled = true;
   return workers()->hear_leader(cancelled, out_announced);
-}
-
-Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
-  if (strategy == nullptr || strategy->memory().forked()) return kOk;
-  DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
-  DIST_TRY(strategy->check_companion("dist_strategy_shutdown"));
-  DIST_TRY(check_not_in_source("dist_strategy_shutdown"));
-  if (Instances* const instances = strategy->known_instances(); instances != nullptr)
-    DIST_TRY(instances->check_teller("dist_strategy_shutdown"));
-  const Host& host = strategy->group().host();
-  const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
-  char inside[512] = "";
-  // A wait that is under way, or about to begin, ends first.
-  strategy->ended_ = true;
-  strategy->wait_cancelled_ = true;
-  std::unique_lock reforming(strategy->reforming_);
-  if (Instances* const instances = strategy->known_instances(); instances != nullptr) {
-    strategy->pool().cancel("dist_strategy_shutdown()");
-    instances->shut_down("dist_strategy_shutdown", deadline_ns);
-  }
-  strategy->pool().shut_down(deadline_ns, inside, "dist_strategy_shutdown");
-  if (Instances* const instances = strategy->known_instances(); instances != nullptr && instances->has_stuck())
-    instances->stop_clock();
-  strategy->formation().close();
-  reforming.unlock();
-  strategy->release();
-  if (inside[0] == '\0') return kOk;
-  return fail(DIST_DEADLINE_EXCEEDED,
-              "dist_strategy_shutdown(): the strategy has ended, but the functions of %s have not returned",
-              inside);
 }
 
 Status Strategy::device_of(GlobalReplica replica, const char** out_name) const noexcept {

@@ -36,6 +36,18 @@
  * Steps stand in the strategy's queue, each with the greatest priority of its items, as requests do: runs and requests have
  * their turn between them.
  *
+ * An item with completions arrives there when it has results, and once more when it has ended: dist_work_test() says so from that
+ * arrival on, and it does not come again. A failure of dist_work_test() is such an end too.
+ *
+ *     while (dist_completions_next(completions, 0, &work) == DIST_OK && work != NULL) {
+ *       while (dist_work_take(work, 0, &token) == DIST_OK && token != NULL) send(dist_work_user_data(work), token);
+ *       if (dist_work_test(work, &done) != DIST_OK || done) finish(dist_work_user_data(work));
+ *       dist_work_destroy(work);
+ *     }
+ *
+ * Results that nobody can take, since the item has neither completions nor a handle, are given to free_result at once. One whose
+ * results are not taken keeps its place on its instance, and ends by its deadline, a cancel, or a close with a time-out.
+ *
  * A deadline, a cancel object and dist_work_cancel() end an item that waits at once, and one that has been in a step before
  * the next one; a step that is under way is not cut short for one of its items. dist_batch_check() asks for one.
  */

@@ -29,6 +29,7 @@
 #include <memory>
 #include <thread>
 #include <type_traits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -277,7 +278,8 @@ class request {
 
 // Waits until one of them has ended: its index. Throws how that one failed, in libdist's words; its test() throws what its
 // function threw.
-inline std::size_t wait_any(const std::vector<request> &requests, int64_t timeout_ns = 0) {
+template <class Request, class = std::enable_if_t<std::is_same_v<Request, request>>>
+std::size_t wait_any(const std::vector<Request> &requests, int64_t timeout_ns = 0) {
   std::vector<dist_work *> handles;
   handles.reserve(requests.size());
   for (const request &each : requests) handles.push_back(each.get());

@@ -53,4 +53,17 @@ static inline dist_work *hold_only(dist_strategy *strategy, held *h) {
   return work;
 }
 
+/* Each waits for the other: where one began after the other's end, this would never end. */
+typedef struct pair {
+  gate came;
+} pair;
+
+static inline dist_status meet(dist_replica *replica, void *user_data) {
+  (void)replica;
+  pair *self = user_data;
+  gate_add(&self->came);
+  gate_await(&self->came, 2);
+  return DIST_OK;
+}
+
 #endif

@@ -266,14 +266,10 @@ static void what_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(in_the_order_of_their_ends),
-      cmocka_unit_test(a_descriptor_for_poll),
-      cmocka_unit_test(completions_that_go_first),
-      cmocka_unit_test(told_by_a_function),
-      cmocka_unit_test(a_told_function_that_blocks),
-      cmocka_unit_test(ten_thousand_in_flight),
-      cmocka_unit_test(by_a_thread_with_a_default_strategy),
-      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(in_the_order_of_their_ends),          cmocka_unit_test(a_descriptor_for_poll),
+      cmocka_unit_test(completions_that_go_first),           cmocka_unit_test(told_by_a_function),
+      cmocka_unit_test(a_told_function_that_blocks),         cmocka_unit_test(ten_thousand_in_flight),
+      cmocka_unit_test(by_a_thread_with_a_default_strategy), cmocka_unit_test(what_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

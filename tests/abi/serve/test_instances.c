@@ -217,7 +217,7 @@ static void threads_of_the_host(void **state) {
     assert_int_equal(pthread_create(&threads[i], NULL, serve_main, &servers[i]), 0);
   }
   for (int i = 0; i < 200; i++) assert_int_equal(end_of(submit(strategy, use_model, &all, NULL)), DIST_OK);
-  assert_int_equal(count_threads(), before + 2);
+  await_threads(before + 2);
   /* A third one is one too many. */
   while (atomic_load(&all.warmed) < 2) sched_yield();
   assert_fails(dist_serve(strategy, 1), DIST_FAILED_PRECONDITION, "serves as replica 1 already");

@@ -69,19 +69,6 @@ static void on_one_replica_alone(void **state) {
   }
 }
 
-/* Each waits for the other: where one began after the other's end, this would never end. */
-typedef struct pair {
-  gate came;
-} pair;
-
-static dist_status meet(dist_replica *replica, void *user_data) {
-  (void)replica;
-  pair *self = user_data;
-  gate_add(&self->came);
-  gate_await(&self->came, 2);
-  return DIST_OK;
-}
-
 static void side_by_side(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
@@ -324,31 +311,6 @@ static void cancels(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static dist_status end_thread(dist_replica *replica, void *user_data) {
-  (void)replica, (void)user_data;
-  pthread_exit(NULL);
-}
-
-static void a_thread_that_ends_inside(void **state) {
-  (void)state;
-  dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
-  for (int i = 0; i < 5; i++) {
-    dist_work *work = submit(strategy, end_thread, NULL, NULL);
-    assert_fails(dist_work_wait(work, -1), DIST_FAILED_PRECONDITION, "thread ended inside");
-    dist_work_destroy(work);
-    atomic_int count = 0;
-    pair p = {GATE_INIT};
-    /* Both instances are there. */
-    dist_work *first = submit(strategy, meet, &p, NULL);
-    dist_work *second = submit(strategy, meet, &p, NULL);
-    assert_int_equal(end_of(first), DIST_OK);
-    assert_int_equal(end_of(second), DIST_OK);
-    assert_int_equal(atomic_load(&count), 0);
-  }
-  assert_healthy(DIST_THREADS_LIBRARY, strategy);
-  assert_ok(dist_strategy_destroy(strategy));
-}
-
 /* ---- What is refused ---- */
 
 typedef struct inside_calls {
@@ -470,7 +432,6 @@ int main(void) {
       cmocka_unit_test(a_failure_is_of_one_alone),
       cmocka_unit_test(deadlines),
       cmocka_unit_test(cancels),
-      cmocka_unit_test(a_thread_that_ends_inside),
       cmocka_unit_test(what_an_instance_may_not_do),
       cmocka_unit_test(what_is_refused),
       cmocka_unit_test(any_of_several),

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instances: their batchers, whose steps stand in the queue of requests.
+#include <utility>
+
+#include "core/serve/batcher.hpp"
+#include "core/serve/instances.hpp"
+
+namespace dist {
+
+void Instances::add(Batcher& batcher) noexcept {
+  const std::lock_guard lock(batchers_mutex_);
+  batcher.next = std::exchange(batchers_, &batcher);
+}
+
+void Instances::remove(Batcher& batcher) noexcept {
+  const std::lock_guard lock(batchers_mutex_);
+  Batcher** at = &batchers_;
+  while (*at != &batcher) at = &(*at)->next;
+  *at = batcher.next;
+}
+
+// Held, since nothing of the host's is called under the mutex; none: there are not as many.
+Ref<Batcher> Instances::batcher(std::size_t which) noexcept {
+  const std::lock_guard lock(batchers_mutex_);
+  Batcher* at = batchers_;
+  while (at != nullptr && which-- > 0) at = at->next;
+  return Ref<Batcher>::share(at);
+}
+
+void Instances::enqueue_step(Request& step) noexcept {
+  const std::lock_guard lock(mutex_);
+  int instance = 0;
+  if (queue_.arrive(step, &instance) == RequestQueue::Arrived::kGiven) give(instance, step);
+}
+
+bool Instances::withdraw_step(Request& step) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!step.queued) return false;
+  queue_.withdraw(step);
+  if (queue_.any_for_all() != nullptr) dispatch();
+  return true;
+}
+
+void Instances::raise_step(Request& step, int32_t priority) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!step.queued) return;
+  queue_.withdraw(step);
+  step.priority = priority;
+  int instance = 0;
+  if (queue_.arrive(step, &instance) == RequestQueue::Arrived::kGiven) give(instance, step);
+}
+
+}  // namespace dist
