@@ -222,6 +222,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %dist_handle(dist_completions)
 %dist_handle(dist_batcher)
 %dist_handle(dist_batch)
+%dist_handle(dist_versions)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)
 %dist_handle(dist_dataset)

@@ -134,9 +134,9 @@ class Request(concurrent.futures.Future[T]):
         self._work = 0  # it is not there, or has ended
         self._submitting = threading.RLock()
 
-    def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int) -> None:
+    def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int, request_id: int) -> None:
         queue = self._queue.handle
-        self._hand_over(lambda token: _cdist.submit(strategy, token, priority, timeout_ns, cancel, queue))
+        self._hand_over(lambda token: _cdist.submit(strategy, token, priority, timeout_ns, cancel, queue, request_id))
 
     def _hand_over(self, submit: Callable[[int], int]) -> None:
         with self._submitting:  # it may end before its handle is here
@@ -397,13 +397,15 @@ class Serving:
         priority: int = 0,
         timeout: Optional[float] = None,
         cancel: Optional[Cancel] = None,
+        request_id: int = 0,
     ) -> Request[T]:
         """Has fn(replica) called once, on one replica that is free, and returns at once: `await strategy.submit(fn)`.
 
         Requests and runs share the replicas by one queue: the greater priority comes first (PRIORITY_MIN to
         PRIORITY_MAX; runs have 0), and within a priority who came first. timeout: seconds, until its end; None: none.
-        cancel: ends it. ResourceExhausted: the queue is full (max_queued); Unavailable: the instances close, or are closed.
-        The first one opens them, as instances().
+        cancel: ends it. request_id: its number in traces, write_trace(); 0: libdist numbers them from 1 on.
+        ResourceExhausted: the queue is full (max_queued); Unavailable: the instances close, or are closed. The first one
+        opens them, as instances().
 
         Inside fn the replica is alone: parallel_for(), run_on_devices() and questions about it work; collectives, groups
         and merge functions are FailedPrecondition.
@@ -412,7 +414,7 @@ class Serving:
         if not callable(fn):
             raise TypeError(f"dist_submit(): the function is not callable: {fn!r}")
         request = Request(self, fn)
-        request._begin(handle, priority, max(nanoseconds(timeout), 0), handle_of(cancel))
+        request._begin(handle, priority, max(nanoseconds(timeout), 0), handle_of(cancel), request_id)
         return request
 
     def instances(
