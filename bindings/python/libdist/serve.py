@@ -426,6 +426,8 @@ class Serving:
         max_queued: int = 0,
         spin: Optional[float] = None,
         helper_threads: bool = False,
+        stuck: Optional[float] = None,
+        max_replaced: int = 0,
     ) -> Instances:
         """Opens the instances: each replica makes its state, warms up, and is ready for requests: `with strategy.instances():`.
 
@@ -433,7 +435,9 @@ class Serving:
         warm_up(replica) after it, is raised here. destroy_state(state): ends it there, when they close. max_queued: requests
         that no instance has begun; 0: 1024. spin: seconds that a free instance looks for the next request before it
         sleeps; None: 60 us; negative: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
-        that watches deadlines.
+        that watches deadlines. stuck: seconds after its deadline or cancel that a request's function may go on before its
+        replica gets another thread, which makes a state of its own and warms up; None: that is never done; not with
+        Threads.HOST. max_replaced: how often that may be done; 0: 4 times.
 
         FailedPrecondition: run()'s caller is replica 0, the default: Strategy(threads=Threads.LIBRARY) says otherwise. With
         Threads.HOST the instances are the threads that call serve().
@@ -443,6 +447,7 @@ class Serving:
         options.max_queued = max_queued
         options.spin_ns = nanoseconds(spin)
         options.helper_threads = int(helper_threads)
+        options.stuck_ns, options.max_replaced = nanoseconds(stuck), max_replaced
         functions = InstanceFunctions(create_state, destroy_state, warm_up)
         options.set_functions(functions.token, int(create_state is not None), int(warm_up is not None))
         try:
