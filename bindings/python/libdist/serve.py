@@ -435,19 +435,16 @@ class Serving:
         warm_up(replica) after it, is raised here. destroy_state(state): ends it there, when they close. max_queued: requests
         that no instance has begun; 0: 1024. spin: seconds that a free instance looks for the next request before it
         sleeps; None: 60 us; negative: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
-        that watches deadlines. stuck: seconds after its deadline or cancel that a request's function may go on before its
-        replica gets another thread, which makes a state of its own and warms up; None: that is never done; not with
-        Threads.HOST. max_replaced: how often that may be done; 0: 4 times.
+        that watches deadlines. stuck: seconds that a request's function may go on after its deadline or cancel, until its
+        replica gets another thread, which makes a state of its own; max_replaced times at most (0: 4); None: never.
 
-        FailedPrecondition: run()'s caller is replica 0, the default: Strategy(threads=Threads.LIBRARY) says otherwise. With
-        Threads.HOST the instances are the threads that call serve().
+        FailedPrecondition: run()'s caller is replica 0, the default, and not Threads.LIBRARY. With Threads.HOST the instances
+        are the threads that call serve().
         """
         handle = self._native("dist_instances_open")
         options = _cdist.dist_instances_options()
-        options.max_queued = max_queued
-        options.spin_ns = nanoseconds(spin)
-        options.helper_threads = int(helper_threads)
-        options.stuck_ns, options.max_replaced = nanoseconds(stuck), max_replaced
+        options.max_queued, options.max_replaced, options.helper_threads = max_queued, max_replaced, int(helper_threads)
+        options.spin_ns, options.stuck_ns = nanoseconds(spin), nanoseconds(stuck)
         functions = InstanceFunctions(create_state, destroy_state, warm_up)
         options.set_functions(functions.token, int(create_state is not None), int(warm_up is not None))
         try:
