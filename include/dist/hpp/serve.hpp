@@ -277,7 +277,9 @@ class request {
 
 // Waits until one of them has ended: its index. Throws how that one failed, in libdist's words; its test() throws what its
 // function threw.
-inline std::size_t wait_any(const std::vector<request> &requests, int64_t timeout_ns = 0) {
+// A template, so that an empty list stays one of works.
+template <class Request, class = std::enable_if_t<std::is_same_v<Request, request>>>
+std::size_t wait_any(const std::vector<Request> &requests, int64_t timeout_ns = 0) {
   std::vector<dist_work *> handles;
   handles.reserve(requests.size());
   for (const request &each : requests) handles.push_back(each.get());
