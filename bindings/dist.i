@@ -216,6 +216,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %include <dist/work.h>
 %include <dist/serve.h>
 %include <dist/batch.h>
+%include <dist/version.h>
 %include <dist/value.h>
 %include <dist/variable.h>
 %include <dist/cross_replica.h>

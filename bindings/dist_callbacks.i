@@ -123,7 +123,7 @@ static dist_status on_warm_up(dist_replica *replica, void *token) {
 static dist_status on_step(dist_replica *replica, dist_batch *batch, void *token) {
   return callbacks->step(number(token), number(replica), number(batch));
 }
-/* an item's state, or a result: a token too */
+/* an item's state, a result, or a version: a token too */
 static void on_free(void *what, void *) { callbacks->release(number(what)); }
 static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
   return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
@@ -196,3 +196,5 @@ static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbac
             $1 = dist_swig::on_release; $2 = dist_swig::pointer(token);)
 %dist_token((void *object, dist_release_fn release),
             $1 = dist_swig::pointer(token); $2 = dist_swig::on_release;)
+%dist_token((void *content, dist_version_release_fn release, void *user_data),
+            $1 = dist_swig::pointer(token); $2 = dist_swig::on_free; $3 = nullptr;)

@@ -54,6 +54,7 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_completions)
 %dist_handle(dist_batcher)
 %dist_handle(dist_batch)
+%dist_handle(dist_versions)
 %dist_handle(dist_cancel)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)

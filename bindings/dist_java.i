@@ -179,6 +179,7 @@ static void dist_swig_throw(JNIEnv *env, dist_status status) {
 %dist_handle(dist_completions)
 %dist_handle(dist_batcher)
 %dist_handle(dist_batch)
+%dist_handle(dist_versions)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)
 %dist_handle(dist_dataset)

@@ -12,7 +12,7 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
   std::vector<int32_t> edges;
-  std::vector<int32_t> workers;
+  std::vector<int32_t> workers, cpus;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
   std::vector<dist_variable *> variables;
@@ -125,6 +125,8 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %ignore dist_strategy_options::reserved3;
 %ignore dist_strategy_options::replicas_of_workers;
 %ignore dist_strategy_options::num_workers;
+%ignore dist_strategy_options::cpus;
+%ignore dist_strategy_options::num_cpus;
 %ignore dist_strategy_options::functions;
 %ignore dist_strategy_options::functions_user_data;
 %extend dist_strategy_options {
@@ -145,6 +147,11 @@ template <class Options> const int64_t *keep(Options *options, const long long *
     }
     $self->axes = axes.data();
     $self->num_axes = n;
+  }
+  void set_cpus(const int32_t *numbers, size_t n) {
+    dist_swig::kept($self)->cpus.assign(numbers, numbers + n);
+    $self->cpus = n ? dist_swig::kept($self)->cpus.data() : nullptr;
+    $self->num_cpus = n;
   }
   void set_replicas_of_workers(const int32_t *replicas, size_t n) {
     dist_swig::kept($self)->workers.assign(replicas, replicas + n);

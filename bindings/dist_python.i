@@ -222,6 +222,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %dist_handle(dist_completions)
 %dist_handle(dist_batcher)
 %dist_handle(dist_batch)
+%dist_handle(dist_versions)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)
 %dist_handle(dist_dataset)
@@ -410,7 +411,7 @@ static PyObject *text_from(const char *text) {
           dlpack_managed, dlpack_taken)
 %formacro(%dist_quick, dist_version, dist_has_feature, dist_status_name, dist_enum_name, dist_strategy_num_replicas,
           dist_strategy_kind, dist_replica_id, dist_replica_num_replicas, dist_replica_strategy, dist_group_size,
-          dist_group_rank)
+          dist_group_rank, dist_replica_version, dist_versions_latest)
 %formacro(%dist_quick, dist_value_wrap_tensor, dist_value_create_per_replica, dist_value_create_mirrored,
           dist_value_create_list, dist_value_create_tuple, dist_value_create_dict, dist_value_create_none,
           dist_value_create_text, dist_value_wrap_object, dist_value_create_variable, dist_value_retain,

@@ -26,12 +26,13 @@
 /** dist_submit() with its options; the request's token is dist_work_user_data(). */
 static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int32_t priority,
                           int64_t timeout_ns, dist_cancel *cancel, dist_completions *completions,
-                          dist_work **out_work) {
+                          int64_t request_id, dist_work **out_work) {
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.priority = priority;
   options.timeout_ns = timeout_ns;
   options.cancel = cancel;
   options.completions = completions;
+  options.request_id = request_id;
   return dist_submit(strategy, fn, user_data, &options, out_work);
 }
 %}

@@ -27,6 +27,10 @@ type InstancesOptions struct {
 	Spin      time.Duration // how long a free instance looks for the next request before it sleeps; 0: 60 us; < 0: not at all
 	// HelperThreads: with Goroutines, whether libdist may start the thread that watches deadlines. Else it always may.
 	HelperThreads bool
+	// Stuck is how long after its deadline or cancel a request's function may go on before its replica gets another thread,
+	// which makes a state of its own and warms up; 0: that is never done. Not with Goroutines.
+	Stuck       time.Duration
+	MaxReplaced int // how often that may be done; 0: 4 times
 }
 
 // instances are the program's functions of one OpenInstances, until the last state has ended.
@@ -147,6 +151,11 @@ func (s *Strategy) OpenInstances(options InstancesOptions) error {
 	native.SetMax_queued(int64(options.MaxQueued))
 	native.SetSpin_ns(int64(options.Spin))
 	native.SetHelper_threads(intOf(options.HelperThreads))
+	native.SetStuck_ns(int64(options.Stuck))
+	native.SetMax_replaced(u.int32("InstancesOptions.MaxReplaced", options.MaxReplaced))
+	if u.err != nil {
+		return u.err
+	}
 	if s == nil {
 		return fromNative(cdist.Dist_instances_open(0, native))
 	}

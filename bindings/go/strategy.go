@@ -44,8 +44,11 @@ type Options struct {
 	// runtime.Goexit (t.FailNow, t.Fatal): the replica has failed then. It makes a run some 50 us longer. DefaultChoice:
 	// Yes in a program of `go test`, else No; a benchmark of short runs says No. Goroutines need it not.
 	HopGoroutine Choice
-	StackSize    int64 // of each of libdist's threads, in bytes; 0: the system's default
-	AsyncBytes   int64 // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
+	// CPUs are where libdist's threads may be, by the system's numbers: Placement chooses among them, and Replicas: 0 counts
+	// them. Goroutines are never moved. nil: the affinity mask of the calling goroutine's thread.
+	CPUs       []int
+	StackSize  int64 // of each of libdist's threads, in bytes; 0: the system's default
+	AsyncBytes int64 // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
 	// Numerics says what the bits of sums depend on where a call has no WithNumerics, and those of sums from outside:
 	// Reduce and the like, and variables.
 	Numerics Numerics
@@ -168,6 +171,9 @@ func New(options Options) (*Strategy, error) {
 	if options.ReplicasOfWorkers != nil {
 		replicas := u.int32s("Options.ReplicasOfWorkers", options.ReplicasOfWorkers)
 		native.Set_replicas_of_workers(replicas, int64(len(replicas)))
+	}
+	if cpus := u.int32s("Options.CPUs", options.CPUs); len(cpus) > 0 {
+		native.Set_cpus(cpus, int64(len(cpus)))
 	}
 	if u.err != nil {
 		return nil, u.err

@@ -19,7 +19,8 @@ type SubmitOptions struct {
 	// Completions gets the request when it has ended. One queue of libdist's is emptied into the channels of all requests: a
 	// channel that is full keeps nobody waiting, but what it has no room for comes later, in any order.
 	Completions chan<- *Request
-	UserData    any // for Request.UserData
+	UserData    any   // for Request.UserData
+	RequestID   int64 // in traces, to find it there; 0: libdist numbers them from 1 on
 }
 
 // Request is a function that one replica runs. Any goroutine may use it.
@@ -69,7 +70,8 @@ func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOpt
 	r.token = registerIf(fn != nil, r)
 	r.mu.Lock() // it may end before its handle is here
 	var work int64
-	err = fromNative(cdist.Submit(native, r.token, priority, timeoutWithin(r.ctx, options.Timeout), 0, queue, &work))
+	err = fromNative(cdist.Submit(native, r.token, priority, timeoutWithin(r.ctx, options.Timeout), 0, queue,
+		options.RequestID, &work))
 	if r.work = work; err != nil {
 		r.mu.Unlock()
 		forget(r.token)

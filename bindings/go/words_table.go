@@ -55,6 +55,12 @@ var functionWords = map[string]string{
 	"dist_batch_check":                           "Batch.Check",
 	"dist_batch_emit":                            "Batch.Emit",
 	"dist_batch_end":                             "Batch.End",
+	"dist_versions_create":                       "NewVersions",
+	"dist_versions_publish":                      "Versions.Publish",
+	"dist_versions_latest":                       "Versions.Latest",
+	"dist_versions_await":                        "Versions.Await",
+	"dist_versions_destroy":                      "Versions.Close",
+	"dist_replica_version":                       "SeenVersion",
 	"dist_work_take":                             "Item.Take",
 	"dist_replica_enter":                         "Strategy.Enter",
 	"dist_replica_leave":                         "Replica.Leave",
@@ -367,7 +373,7 @@ var functionWords = map[string]string{
 
 // fieldWords are fields and arguments whose Go name is more than the same words written together.
 var fieldWords = map[string]string{
-	"timeout_ns": "Timeout", "window_ns": "Window", "grace_ns": "Grace", "num_replicas": "Replicas", "num_devices": "len(Devices)", "num_axes": "len(Axes)",
+	"timeout_ns": "Timeout", "stuck_ns": "Stuck", "request_id": "RequestID", "window_ns": "Window", "grace_ns": "Grace", "num_replicas": "Replicas", "num_devices": "len(Devices)", "num_axes": "len(Axes)",
 	"num_batch_sizes": "len(BatchSizes)", "num_results": "len(Results)", "num_states": "len(States)",
 	"num_devices_per_task": "the number of devices per task", "num_tasks": "the number of tasks",
 	"use_spmd_partitioning": "UseSPMDPartitioning", "initial_fn": "Initial", "reduce_fn": "ReduceWith",

@@ -55,6 +55,9 @@ func exported(t *testing.T) map[string]bool {
 					if pointer, ok := of.(*ast.StarExpr); ok {
 						of = pointer.X
 					}
+					if generic, ok := of.(*ast.IndexExpr); ok {
+						of = generic.X
+					}
 					if plain, ok := of.(*ast.Ident); ok {
 						name = plain.Name + "." + name
 					}

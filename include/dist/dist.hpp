@@ -33,6 +33,7 @@
 #include "hpp/collective.hpp"     // groups, collectives, work
 #include "hpp/serve.hpp"          // requests, each on one free replica
 #include "hpp/batch.hpp"          // requests that are answered together
+#include "hpp/version.hpp"        // what is replaced while replicas read it
 #include "hpp/value.hpp"          // values
 #include "hpp/variable.hpp"       // variables
 #include "hpp/cross_replica.hpp"  // from outside: reduce, gather, update

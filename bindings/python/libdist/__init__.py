@@ -136,6 +136,7 @@ from .strategy import Strategy
 from .topology import DeviceAssignment, Topology
 from .values import Value
 from .variables import Drift, Variable
+from .versions import Versions
 from .work import Begin, Plan, Work
 
 __version__ = "{}.{}.{}".format(version() // 10000, version() // 100 % 100, version() % 100)
@@ -259,6 +260,7 @@ __all__ = [
     "Variable",
     "VariablePart",
     "VariableSpec",
+    "Versions",
     "Work",
     "aggregation_from_name",
     "aggregation_name",

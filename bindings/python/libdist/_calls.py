@@ -218,8 +218,13 @@ class _Callbacks(_cdist.Callbacks):
     def log(self, token: int, level: int, message: str) -> None:
         _targets[token].on_log(level, message)
 
-    def release(self, token: int, _release: Any = release) -> None:
-        _release(token)
+    def release(self, token: int, _release: Any = release, _targets: dict[int, Any] = _targets) -> None:
+        try:
+            ended = getattr(_targets.get(token), "on_release", None)
+            if ended is not None:
+                ended()
+        finally:
+            _release(token)
 
 
 # Never ended: what libdist releases last, it releases while the interpreter takes modules apart.

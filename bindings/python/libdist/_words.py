@@ -67,6 +67,11 @@ _FUNCTIONS = {
     "dist_value_create_composite": "Value.composite",
     "dist_variable_create": "Strategy.variable",
     "dist_variable_destroy": "Variable.close",
+    "dist_versions_await": "Versions.wait",
+    "dist_versions_create": "Versions",
+    "dist_versions_destroy": "Versions.close",
+    "dist_versions_latest": "Versions.latest",
+    "dist_versions_publish": "Versions.publish",
     "dist_work_destroy": "Work.close",
     "dist_work_take": "Item.results",
 }

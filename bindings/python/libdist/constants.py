@@ -359,6 +359,7 @@ OF_REPLICAS: tuple[str, ...] = (
     "replica_detach",
     "replica_attach",
     "replica_check",
+    "replica_version",
     "replica_read",
     "replica_assign",
     "replica_variable",

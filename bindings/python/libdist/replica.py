@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar, Union
 
 import numpy as np
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .cancel import Cancel
     from .strategy import Strategy
     from .variables import Variable
+    from .versions import Versions
+
+T = TypeVar("T")
 
 
 class Block:
@@ -143,6 +146,14 @@ class Replica(Collectives[Any], Devices):
         self._check("dist_instance_state")
         state = _cdist.dist_instance_state(self._handle)
         return _calls.target_of(state).state if state else None
+
+    def version(self, versions: Versions[T]) -> tuple[T, int]:
+        """The version that this replica's run sees, the same to its end, and its number.
+
+        FailedPrecondition: nothing has been published.
+        """
+        self._check("dist_replica_version")
+        return versions._seen(self._handle)
 
     def check(self) -> None:
         """Raises where the function that this replica runs is to end: Cancelled, DeadlineExceeded, Aborted.

@@ -134,9 +134,9 @@ class Request(concurrent.futures.Future[T]):
         self._work = 0  # it is not there, or has ended
         self._submitting = threading.RLock()
 
-    def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int) -> None:
+    def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int, request_id: int) -> None:
         queue = self._queue.handle
-        self._hand_over(lambda token: _cdist.submit(strategy, token, priority, timeout_ns, cancel, queue))
+        self._hand_over(lambda token: _cdist.submit(strategy, token, priority, timeout_ns, cancel, queue, request_id))
 
     def _hand_over(self, submit: Callable[[int], int]) -> None:
         with self._submitting:  # it may end before its handle is here
@@ -397,13 +397,15 @@ class Serving:
         priority: int = 0,
         timeout: Optional[float] = None,
         cancel: Optional[Cancel] = None,
+        request_id: int = 0,
     ) -> Request[T]:
         """Has fn(replica) called once, on one replica that is free, and returns at once: `await strategy.submit(fn)`.
 
         Requests and runs share the replicas by one queue: the greater priority comes first (PRIORITY_MIN to
         PRIORITY_MAX; runs have 0), and within a priority who came first. timeout: seconds, until its end; None: none.
-        cancel: ends it. ResourceExhausted: the queue is full (max_queued); Unavailable: the instances close, or are closed.
-        The first one opens them, as instances().
+        cancel: ends it. request_id: its number in traces, write_trace(); 0: libdist numbers them from 1 on.
+        ResourceExhausted: the queue is full (max_queued); Unavailable: the instances close, or are closed. The first one
+        opens them, as instances().
 
         Inside fn the replica is alone: parallel_for(), run_on_devices() and questions about it work; collectives, groups
         and merge functions are FailedPrecondition.
@@ -412,7 +414,7 @@ class Serving:
         if not callable(fn):
             raise TypeError(f"dist_submit(): the function is not callable: {fn!r}")
         request = Request(self, fn)
-        request._begin(handle, priority, max(nanoseconds(timeout), 0), handle_of(cancel))
+        request._begin(handle, priority, max(nanoseconds(timeout), 0), handle_of(cancel), request_id)
         return request
 
     def instances(
@@ -424,6 +426,8 @@ class Serving:
         max_queued: int = 0,
         spin: Optional[float] = None,
         helper_threads: bool = False,
+        stuck: Optional[float] = None,
+        max_replaced: int = 0,
     ) -> Instances:
         """Opens the instances: each replica makes its state, warms up, and is ready for requests: `with strategy.instances():`.
 
@@ -431,16 +435,16 @@ class Serving:
         warm_up(replica) after it, is raised here. destroy_state(state): ends it there, when they close. max_queued: requests
         that no instance has begun; 0: 1024. spin: seconds that a free instance looks for the next request before it
         sleeps; None: 60 us; negative: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
-        that watches deadlines.
+        that watches deadlines. stuck: seconds that a request's function may go on after its deadline or cancel, until its
+        replica gets another thread, which makes a state of its own; max_replaced times at most (0: 4); None: never.
 
-        FailedPrecondition: run()'s caller is replica 0, the default: Strategy(threads=Threads.LIBRARY) says otherwise. With
-        Threads.HOST the instances are the threads that call serve().
+        FailedPrecondition: run()'s caller is replica 0, the default, and not Threads.LIBRARY. With Threads.HOST the instances
+        are the threads that call serve().
         """
         handle = self._native("dist_instances_open")
         options = _cdist.dist_instances_options()
-        options.max_queued = max_queued
-        options.spin_ns = nanoseconds(spin)
-        options.helper_threads = int(helper_threads)
+        options.max_queued, options.max_replaced, options.helper_threads = max_queued, max_replaced, int(helper_threads)
+        options.spin_ns, options.stuck_ns = nanoseconds(spin), nanoseconds(stuck)
         functions = InstanceFunctions(create_state, destroy_state, warm_up)
         options.set_functions(functions.token, int(create_state is not None), int(warm_up is not None))
         try:

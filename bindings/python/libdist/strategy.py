@@ -81,6 +81,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         reform: int = Reform.EXPLICIT,
         replicas_of_workers: Optional[Sequence[int]] = None,
         staging_bytes: int = 0,
+        cpus: Optional[Sequence[int]] = None,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
@@ -88,7 +89,8 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         collective; None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who
         reduces values from outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's
         threads; 0: the system's default. async_bytes: the most that asynchronous collectives may take that are under
-        way; 0: libdist's choice. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
+        way; 0: libdist's choice. cpus: where its threads may be, by the system's numbers: placement chooses among them, and
+        num_replicas 0 counts them; None: the calling thread's affinity mask. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
         it is of MULTI_WORKER_MIRRORED. numerics: what the bits of sums depend on where a call does not say, and those of
         sums from outside: reduce() and the like, and variables.
 
@@ -143,6 +145,8 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         joined = network._hold("Strategy") if network is not None else None
         if joined is not None:
             options.network = joined.handle
+        if cpus:
+            options.set_cpus(list(cpus), len(cpus))
         if replicas_of_workers is not None:
             options.set_replicas_of_workers(list(replicas_of_workers), len(replicas_of_workers))
         self._device_assignment = device_assignment

@@ -14,6 +14,10 @@ namespace dist {
 
 class apply;
 class halo;
+template <class Content>
+class versions;
+template <class Content>
+struct seen_version;
 
 // Where along an axis of its replica's devices a logical device is, of how many.
 struct axis_place {
@@ -45,6 +49,9 @@ class replica : public collectives<void> {
   void *instance_state() const noexcept;  // Experimental.
   // Throws where the function that this replica runs is to end.
   void check() const;  // Experimental.
+  // What this run sees of a series, the same to its end.
+  template <class Content>
+  seen_version<Content> version(const versions<Content> &of) const;  // Experimental.
 
   // body(begin, end), on this replica's share of the cores. What it throws ends the loop, and is thrown here.
   template <class Body>

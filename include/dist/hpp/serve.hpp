@@ -29,7 +29,6 @@
 #include <memory>
 #include <thread>
 #include <type_traits>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -278,6 +277,7 @@ class request {
 
 // Waits until one of them has ended: its index. Throws how that one failed, in libdist's words; its test() throws what its
 // function threw.
+// A template, so that an empty list stays one of works.
 template <class Request, class = std::enable_if_t<std::is_same_v<Request, request>>>
 std::size_t wait_any(const std::vector<Request> &requests, int64_t timeout_ns = 0) {
   std::vector<dist_work *> handles;

@@ -579,7 +579,7 @@ static dist_status on_warm_up(dist_replica *replica, void *token) {
 static dist_status on_step(dist_replica *replica, dist_batch *batch, void *token) {
   return callbacks->step(number(token), number(replica), number(batch));
 }
-/* an item's state, or a result: a token too */
+/* an item's state, a result, or a version: a token too */
 static void on_free(void *what, void *) { callbacks->release(number(what)); }
 static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
   return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
@@ -629,7 +629,7 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
   std::vector<int32_t> edges;
-  std::vector<int32_t> workers;
+  std::vector<int32_t> workers, cpus;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
   std::vector<dist_variable *> variables;
@@ -886,12 +886,13 @@ SWIGINTERN void delete_dist_kubernetes_options(dist_kubernetes_options *self){ d
 /** dist_submit() with its options; the request's token is dist_work_user_data(). */
 static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int32_t priority,
                           int64_t timeout_ns, dist_cancel *cancel, dist_completions *completions,
-                          dist_work **out_work) {
+                          int64_t request_id, dist_work **out_work) {
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.priority = priority;
   options.timeout_ns = timeout_ns;
   options.cancel = cancel;
   options.completions = completions;
+  options.request_id = request_id;
   return dist_submit(strategy, fn, user_data, &options, out_work);
 }
 
@@ -934,6 +935,11 @@ SWIGINTERN void dist_strategy_options_set_axes(dist_strategy_options *self,char 
     }
     self->axes = axes.data();
     self->num_axes = n;
+  }
+SWIGINTERN void dist_strategy_options_set_cpus(dist_strategy_options *self,int32_t const *numbers,size_t n){
+    dist_swig::kept(self)->cpus.assign(numbers, numbers + n);
+    self->cpus = n ? dist_swig::kept(self)->cpus.data() : nullptr;
+    self->num_cpus = n;
   }
 SWIGINTERN void dist_strategy_options_set_replicas_of_workers(dist_strategy_options *self,int32_t const *replicas,size_t n){
     dist_swig::kept(self)->workers.assign(replicas, replicas + n);
@@ -1499,14 +1505,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_97a44fe0c51cfb2a(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_b007099836efc2ba(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_97a44fe0c51cfb2a(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_b007099836efc2ba(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_b007099836efc2ba(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1515,12 +1521,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_97a44fe0c51cfb2a(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_b007099836efc2ba(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1533,12 +1539,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_97a44fe0c51cfb2a(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_b007099836efc2ba(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1549,12 +1555,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_b007099836efc2ba(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_97a44fe0c51cfb2a(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_b007099836efc2ba(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1565,12 +1571,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_b007099836efc2ba(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_97a44fe0c51cfb2a(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_b007099836efc2ba(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1589,12 +1595,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_97a44fe0c51cfb2a(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_b007099836efc2ba(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1603,12 +1609,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_b007099836efc2ba(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_97a44fe0c51cfb2a(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_b007099836efc2ba(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1623,12 +1629,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_b007099836efc2ba(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_97a44fe0c51cfb2a(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_b007099836efc2ba(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1641,12 +1647,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_b007099836efc2ba(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_97a44fe0c51cfb2a(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b007099836efc2ba(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1657,12 +1663,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b007099836efc2ba(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_97a44fe0c51cfb2a(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_b007099836efc2ba(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1673,24 +1679,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_97a44fe0c51cfb2a(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_b007099836efc2ba(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_97a44fe0c51cfb2a(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_b007099836efc2ba(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_97a44fe0c51cfb2a(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_b007099836efc2ba(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1707,12 +1713,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_b007099836efc2ba(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_97a44fe0c51cfb2a(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_b007099836efc2ba(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1723,12 +1729,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_b007099836efc2ba(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_b007099836efc2ba(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1737,22 +1743,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_97a44fe0c51cfb2a(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_b007099836efc2ba(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_b007099836efc2ba(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_97a44fe0c51cfb2a(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_b007099836efc2ba(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1761,12 +1767,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_97a44fe0c51cfb2a(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_b007099836efc2ba(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1777,12 +1783,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_97a44fe0c51cfb2a(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_b007099836efc2ba(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1795,12 +1801,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_b007099836efc2ba(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_97a44fe0c51cfb2a(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_b007099836efc2ba(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1811,12 +1817,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_b007099836efc2ba(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_97a44fe0c51cfb2a(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_b007099836efc2ba(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1825,10 +1831,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_b007099836efc2ba(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_97a44fe0c51cfb2a(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_b007099836efc2ba(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1841,10 +1847,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_b007099836efc2ba(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_97a44fe0c51cfb2a(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_b007099836efc2ba(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1865,10 +1871,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_b007099836efc2ba(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_97a44fe0c51cfb2a(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_b007099836efc2ba(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1883,12 +1889,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_b007099836efc2ba(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_97a44fe0c51cfb2a(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b007099836efc2ba(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1901,12 +1907,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b007099836efc2ba(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_97a44fe0c51cfb2a(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_b007099836efc2ba(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1921,12 +1927,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_b007099836efc2ba(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_97a44fe0c51cfb2a(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_b007099836efc2ba(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1937,15 +1943,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_b007099836efc2ba(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_97a44fe0c51cfb2a(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_b007099836efc2ba(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_97a44fe0c51cfb2a(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_b007099836efc2ba(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1953,14 +1959,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_97a44fe0c51cfb2a(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_b007099836efc2ba(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_97a44fe0c51cfb2a(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_b007099836efc2ba(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_97a44fe0c51cfb2a(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_b007099836efc2ba(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1981,7 +1987,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_97a44fe0c51cfb2a(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_b007099836efc2ba(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1990,7 +1996,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_97a44fe0c51cfb2a(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_b007099836efc2ba(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2000,7 +2006,7 @@ void _wrap_Swig_free_cdist_97a44fe0c51cfb2a(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_b007099836efc2ba(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2013,7 +2019,7 @@ void *_wrap_Swig_malloc_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_OK_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2025,7 +2031,7 @@ intgo _wrap_DIST_OK_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_CANCELLED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2037,7 +2043,7 @@ intgo _wrap_DIST_CANCELLED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_UNKNOWN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2049,7 +2055,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2061,7 +2067,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2073,7 +2079,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_NOT_FOUND_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2085,7 +2091,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2097,7 +2103,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2109,7 +2115,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2121,7 +2127,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2133,7 +2139,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ABORTED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2145,7 +2151,7 @@ intgo _wrap_DIST_ABORTED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2157,7 +2163,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2169,7 +2175,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_INTERNAL_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2181,7 +2187,7 @@ intgo _wrap_DIST_INTERNAL_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2193,7 +2199,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_DATA_LOSS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2205,7 +2211,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_F16_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2217,7 +2223,7 @@ intgo _wrap_DIST_F16_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_BF16_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2229,7 +2235,7 @@ intgo _wrap_DIST_BF16_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_F32_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2241,7 +2247,7 @@ intgo _wrap_DIST_F32_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_F64_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2253,7 +2259,7 @@ intgo _wrap_DIST_F64_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_I8_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2265,7 +2271,7 @@ intgo _wrap_DIST_I8_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_U8_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2277,7 +2283,7 @@ intgo _wrap_DIST_U8_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_I16_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2289,7 +2295,7 @@ intgo _wrap_DIST_I16_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_U16_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2301,7 +2307,7 @@ intgo _wrap_DIST_U16_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_I32_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2313,7 +2319,7 @@ intgo _wrap_DIST_I32_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_U32_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2325,7 +2331,7 @@ intgo _wrap_DIST_U32_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_I64_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2337,7 +2343,7 @@ intgo _wrap_DIST_I64_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_U64_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2349,7 +2355,7 @@ intgo _wrap_DIST_U64_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COMPLEX64_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2361,7 +2367,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_BOOL_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2373,7 +2379,7 @@ intgo _wrap_DIST_BOOL_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2385,7 +2391,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2397,7 +2403,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2409,7 +2415,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2421,7 +2427,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2433,7 +2439,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_REDUCE_USER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2445,7 +2451,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2457,7 +2463,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2469,7 +2475,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2481,7 +2487,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2493,7 +2499,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2505,7 +2511,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2517,7 +2523,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2529,7 +2535,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2541,7 +2547,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2553,7 +2559,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2565,7 +2571,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2577,7 +2583,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2589,7 +2595,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2601,7 +2607,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2613,7 +2619,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2625,7 +2631,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2637,7 +2643,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2649,7 +2655,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2661,7 +2667,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2673,7 +2679,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2685,7 +2691,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2697,7 +2703,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2709,7 +2715,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2721,7 +2727,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2733,7 +2739,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2745,7 +2751,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2757,7 +2763,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2769,7 +2775,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2781,7 +2787,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2793,7 +2799,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2805,7 +2811,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2817,7 +2823,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_THREADS_HOST_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2829,7 +2835,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2841,7 +2847,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2853,7 +2859,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2865,7 +2871,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2877,7 +2883,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2889,7 +2895,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2901,7 +2907,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2913,7 +2919,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2925,7 +2931,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2937,7 +2943,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2949,7 +2955,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2961,7 +2967,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_LIST_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2973,7 +2979,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_DICT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2985,7 +2991,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -2997,7 +3003,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_NONE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3009,7 +3015,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3021,7 +3027,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3033,7 +3039,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3045,7 +3051,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3057,7 +3063,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3069,7 +3075,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3081,7 +3087,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3093,7 +3099,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3105,7 +3111,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3117,7 +3123,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3129,7 +3135,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3141,7 +3147,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3153,7 +3159,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3165,7 +3171,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3177,7 +3183,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3189,7 +3195,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ASSIGN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3201,7 +3207,7 @@ intgo _wrap_DIST_ASSIGN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3213,7 +3219,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3225,7 +3231,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3237,7 +3243,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3249,7 +3255,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3261,7 +3267,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3273,7 +3279,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3285,7 +3291,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SHARD_OFF_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3297,7 +3303,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3309,7 +3315,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SHARD_FILE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3321,7 +3327,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SHARD_DATA_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3333,7 +3339,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SHARD_HINT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3345,7 +3351,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3357,7 +3363,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3369,7 +3375,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3381,7 +3387,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3393,7 +3399,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3405,7 +3411,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_NDIM_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3417,7 +3423,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3429,7 +3435,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3441,7 +3447,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_LOG_ERROR_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3453,7 +3459,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_LOG_WARNING_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3465,7 +3471,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_LOG_INFO_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3477,7 +3483,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3489,7 +3495,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3501,7 +3507,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3513,7 +3519,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3525,7 +3531,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3537,7 +3543,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3549,7 +3555,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3561,7 +3567,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3573,7 +3579,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3585,7 +3591,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3597,7 +3603,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3609,7 +3615,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3621,7 +3627,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3633,7 +3639,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_METRIC_SUM_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3645,7 +3651,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3657,7 +3663,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3669,7 +3675,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_APPLY_SGD_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3681,7 +3687,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3693,7 +3699,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3705,7 +3711,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3717,7 +3723,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3729,7 +3735,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3741,7 +3747,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3753,7 +3759,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3765,7 +3771,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3777,7 +3783,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_EDGE_NONE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3789,7 +3795,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_TASK_UNSET_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3801,7 +3807,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3813,7 +3819,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3825,7 +3831,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3837,7 +3843,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3849,7 +3855,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3861,7 +3867,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3873,7 +3879,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -3885,7 +3891,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_97a44fe0c51cfb2a() {
 }
 
 
-long long _wrap_memory_counter_cdist_97a44fe0c51cfb2a() {
+long long _wrap_memory_counter_cdist_b007099836efc2ba() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3896,7 +3902,7 @@ long long _wrap_memory_counter_cdist_97a44fe0c51cfb2a() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b007099836efc2ba(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3909,7 +3915,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_97a44fe0c51cfb2a(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3919,7 +3925,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3929,7 +3935,7 @@ void _wrap_delete_Callbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3946,7 +3952,7 @@ intgo _wrap_Callbacks_replica_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3967,7 +3973,7 @@ long long _wrap_Callbacks_values_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3986,7 +3992,7 @@ long long _wrap_Callbacks_merge_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4005,7 +4011,7 @@ intgo _wrap_Callbacks_update_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4035,7 +4041,7 @@ long long _wrap_Callbacks_update_values_cdist_97a44fe0c51cfb2a(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4052,7 +4058,7 @@ long long _wrap_Callbacks_source_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4078,7 +4084,7 @@ long long _wrap_Callbacks_file_source_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4099,7 +4105,7 @@ long long _wrap_Callbacks_dataset_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4118,7 +4124,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_97a44fe0c51cfb2a(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4137,7 +4143,7 @@ long long _wrap_Callbacks_value_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4152,7 +4158,7 @@ long long _wrap_Callbacks_initial_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4180,7 +4186,7 @@ long long _wrap_Callbacks_method_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4199,7 +4205,7 @@ long long _wrap_Callbacks_closure_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4216,7 +4222,7 @@ long long _wrap_Callbacks_create_state_cdist_97a44fe0c51cfb2a(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4230,7 +4236,7 @@ void _wrap_Callbacks_destroy_state_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4247,7 +4253,7 @@ intgo _wrap_Callbacks_warm_up_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4266,7 +4272,7 @@ intgo _wrap_Callbacks_step_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4287,7 +4293,7 @@ intgo _wrap_Callbacks_update_variables_cdist_97a44fe0c51cfb2a(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4306,7 +4312,7 @@ intgo _wrap_Callbacks_partition_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4322,7 +4328,7 @@ void _wrap_Callbacks_loop_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4342,7 +4348,7 @@ void _wrap_Callbacks_reduce_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4370,7 +4376,7 @@ void _wrap_Callbacks_apply_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4393,7 +4399,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_97a44fe0c51cfb2a(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4414,7 +4420,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_97a44fe0c51cfb2a(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4437,7 +4443,7 @@ intgo _wrap_Callbacks_gather_components_cdist_97a44fe0c51cfb2a(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4458,7 +4464,7 @@ void _wrap_Callbacks_log_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4470,7 +4476,7 @@ void _wrap_Callbacks_release_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4480,7 +4486,7 @@ void _wrap_set_callbacks_cdist_97a44fe0c51cfb2a(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4510,7 +4516,7 @@ void _wrap_ClusterJobs_add_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4523,7 +4529,7 @@ long long _wrap_ClusterJobs_size_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4536,7 +4542,7 @@ long long _wrap_ClusterJobs_get_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_97a44fe0c51cfb2a() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_b007099836efc2ba() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4547,7 +4553,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4557,7 +4563,7 @@ void _wrap_delete_ClusterJobs_cdist_97a44fe0c51cfb2a(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4570,7 +4576,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_97a44fe0c51cfb2a(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4583,7 +4589,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_97a44fe0c51cfb2a(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4600,7 +4606,7 @@ void _wrap_ResolverAnswer_set_text_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4612,7 +4618,7 @@ void _wrap_ResolverAnswer_set_number_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4624,7 +4630,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_97a44fe0c51cfb2a(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_RESOLVER_SPEC_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -4636,7 +4642,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -4648,7 +4654,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -4660,7 +4666,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -4672,7 +4678,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -4684,7 +4690,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -4696,7 +4702,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -4708,7 +4714,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b007099836efc2ba(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4721,7 +4727,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4731,7 +4737,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_97a44fe0c51cfb2a(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4741,7 +4747,7 @@ void _wrap_delete_ResolverCallbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4776,7 +4782,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4786,7 +4792,7 @@ void _wrap_set_resolver_callbacks_cdist_97a44fe0c51cfb2a(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4813,7 +4819,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_97a44fe0c51cfb2a(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4842,7 +4848,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_97a44fe0c51cfb2a(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4875,7 +4881,7 @@ _gostring_ _wrap_partitions_min_size_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4908,7 +4914,7 @@ _gostring_ _wrap_partitions_max_size_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4938,7 +4944,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_97a44fe0c51cfb2a(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4965,7 +4971,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4992,7 +4998,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_97a44fe0c51cfb2a(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5002,7 +5008,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5015,7 +5021,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5030,7 +5036,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5060,7 +5066,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_97a44fe0c51cfb2a(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5094,7 +5100,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5133,7 +5139,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5148,7 +5154,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5161,7 +5167,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5191,7 +5197,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5223,7 +5229,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5258,7 +5264,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5284,7 +5290,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_97a44fe0c51cfb2a(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5314,7 +5320,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5346,7 +5352,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_97a44fe0c51cfb2a(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5378,7 +5384,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_97a44fe0c51cfb2a(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5410,7 +5416,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_97a44fe0c51cfb2a(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5442,7 +5448,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_97a44fe0c51cfb2a(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5454,7 +5460,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_97a44fe0c51cfb2a(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5467,7 +5473,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_97a44fe0c51cfb2a
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5479,7 +5485,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5492,7 +5498,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5504,7 +5510,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_97a44fe0c51c
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5517,7 +5523,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_97a44fe0c51
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5536,7 +5542,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_97a44fe0c51cfb2a(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5549,7 +5555,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_97a44fe0c51
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5568,7 +5574,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_97a44fe0c51cf
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5581,7 +5587,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_97a44fe
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5600,7 +5606,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_97a44fe0c51cfb2a(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5613,7 +5619,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_97a44fe0c51cf
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_97a44fe0c51cfb2a() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b007099836efc2ba() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5624,7 +5630,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_97a
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5634,7 +5640,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_97a44fe0c51cfb2a(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5651,7 +5657,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5668,7 +5674,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_97a44fe0c51cfb2a(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5693,7 +5699,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_97a44fe0c51cfb2a(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_97a44fe0c51cfb2a(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5716,7 +5722,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_97a44fe0c51cfb2a(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5728,7 +5734,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_97a44fe0c51cfb2a(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5741,7 +5747,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_97a44fe0c51cfb2a(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5753,7 +5759,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_97a44fe0c51cfb2a(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5766,7 +5772,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_97a44fe0c51cfb2a(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5778,7 +5784,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_97a44fe0c51cfb2a(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5791,7 +5797,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_97a44fe0c51cfb2a(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5810,7 +5816,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_97a44fe0c51cfb2a(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5823,7 +5829,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_97a44fe0c51cfb2a(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5842,7 +5848,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_97a44fe0c51cfb2a(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5855,7 +5861,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5867,7 +5873,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5880,7 +5886,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5892,7 +5898,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_97a44fe0c51cfb2a(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5905,7 +5911,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_97a44fe0c51cfb2a(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5917,7 +5923,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_97a44fe0c51cfb2a(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5930,7 +5936,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_97a44fe0c51cfb2a(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5942,7 +5948,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_97a44fe0c51cfb2a(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5955,7 +5961,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_97a44fe0c51cfb2a(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_97a44fe0c51cfb2a() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b007099836efc2ba() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5966,7 +5972,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5976,7 +5982,7 @@ void _wrap_delete_dist_slurm_options_cdist_97a44fe0c51cfb2a(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5988,7 +5994,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_97a44fe0c51cfb2a(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_97a44fe0c51cfb2a(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6013,7 +6019,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6045,7 +6051,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_97a44fe0c51cfb2a(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6057,7 +6063,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_97a44fe0c51cfb2a(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6070,7 +6076,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_97a44fe0c51cfb2a(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6082,7 +6088,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_97a44fe0c51cfb2a(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6095,7 +6101,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_97a44fe0c51cfb2a(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6107,7 +6113,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_97a44fe0c51cfb2a(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6120,7 +6126,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6132,7 +6138,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_97a44fe0c51cfb2a(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6145,7 +6151,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6157,7 +6163,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_97a44fe0c51cfb2a(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6170,7 +6176,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_97a44fe0c51cfb2a(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6189,7 +6195,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_97a44fe0c51cfb2a(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6202,7 +6208,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6221,7 +6227,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_97a44fe0c51cfb2a(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6234,7 +6240,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6253,7 +6259,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_97a44fe0c51cfb2a(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6266,7 +6272,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_97a44fe0c51cfb2a(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6285,7 +6291,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_97a44fe0c51cfb2a(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6298,7 +6304,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_97a44fe0c51cfb2a() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b007099836efc2ba() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6309,7 +6315,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6319,7 +6325,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_97a44fe0c51cfb2a(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_97a44fe0c51cfb2a(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6344,7 +6350,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_97a44fe0c51cfb2a(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6371,7 +6377,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_97a44fe0c51cfb2a(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6381,7 +6387,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6404,7 +6410,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_97a44fe0c51cfb2a(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6432,7 +6438,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_97a44fe0c51cfb2a(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6455,7 +6461,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_97a44fe0c51cfb2a(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6483,7 +6489,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_97a44fe0c51cfb2a(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6511,7 +6517,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_97a44fe0c51cfb2a(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6553,7 +6559,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_97a44fe0c51cfb2a(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6585,7 +6591,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_97a44fe0c51cfb2a(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6611,7 +6617,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_97a44fe0c51cfb2a(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6623,7 +6629,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6635,7 +6641,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6647,7 +6653,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_97a44fe0c51cfb2a() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6676,7 +6682,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6705,7 +6711,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_submit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6713,7 +6719,8 @@ _gostring_ _wrap_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _
   int64_t arg5 ;
   dist_cancel *arg6 = (dist_cancel *) 0 ;
   dist_completions *arg7 = (dist_completions *) 0 ;
-  dist_work **arg8 = (dist_work **) 0 ;
+  int64_t arg8 ;
+  dist_work **arg9 = (dist_work **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
@@ -6725,9 +6732,10 @@ _gostring_ _wrap_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _
   arg5 = (int64_t)_swig_go_3; 
   arg6 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
   arg7 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
-  arg8 = (dist_work **)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_6; 
+  arg9 = (dist_work **)_swig_go_7; 
   
-  result = (dist_status)submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  result = (dist_status)submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -6741,7 +6749,7 @@ _gostring_ _wrap_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6778,7 +6786,7 @@ _gostring_ _wrap_batcher_submit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_dist_version_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_dist_version_cdist_b007099836efc2ba() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6789,7 +6797,7 @@ intgo _wrap_dist_version_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_b007099836efc2ba(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6807,7 +6815,7 @@ intgo _wrap_dist_has_feature_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_b007099836efc2ba(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6820,7 +6828,7 @@ _gostring_ _wrap_dist_status_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6848,7 +6856,7 @@ _gostring_ _wrap_dist_fail_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6860,7 +6868,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6872,7 +6880,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6884,7 +6892,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6896,7 +6904,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6908,7 +6916,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6920,7 +6928,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6932,7 +6940,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6944,7 +6952,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6956,7 +6964,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6968,7 +6976,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -6980,7 +6988,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_97a44fe0c51cfb2a() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_b007099836efc2ba(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6995,7 +7003,7 @@ _gostring_ _wrap_dist_enum_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7025,7 +7033,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7037,7 +7045,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_97a44fe0c51cfb2a(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7050,7 +7058,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_97a44fe0c51cfb2a(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7062,7 +7070,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_97a44fe0c51cfb2a(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7075,7 +7083,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_97a44fe0c51cfb2a(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7087,7 +7095,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_97a44fe0c51cfb2a(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7100,7 +7108,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_97a44fe0c51cfb2a(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7112,7 +7120,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_97a44fe0c51cfb2a(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7125,7 +7133,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_97a44fe0c51cfb2a(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7137,7 +7145,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7150,7 +7158,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7169,7 +7177,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7182,7 +7190,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_97a44fe0c51cfb
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7194,7 +7202,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_97a44fe0c51cfb2a(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7207,7 +7215,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7219,7 +7227,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_97a44fe0c51cfb2a(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7232,7 +7240,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -7244,7 +7252,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_97a44fe0c51cfb2a(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -7257,7 +7265,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_97a44fe0c51cfb
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7269,7 +7277,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_97a44fe0c51cfb2
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7282,7 +7290,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_97a44fe0c51cfb
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7294,7 +7302,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_97a44fe0c51cfb2a(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7307,7 +7315,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_97a44fe0c51cfb2a(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7319,7 +7327,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7332,7 +7340,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7344,7 +7352,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_97a44fe0c51cfb2a(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7357,7 +7365,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -7369,7 +7377,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -7382,7 +7390,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -7394,7 +7402,7 @@ void _wrap_dist_strategy_options_network_set_cdist_97a44fe0c51cfb2a(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -7407,7 +7415,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_97a44fe0c51cfb2a(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7419,7 +7427,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_97a44fe0c51cfb2a(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7432,7 +7440,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_97a44fe0c51cfb2a(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7444,7 +7452,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_97a44fe0c51cfb2a(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7457,7 +7465,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_97a44fe0c51cfb2a(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7469,7 +7477,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_97a44fe0c51cfb2a(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7482,7 +7490,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_97a44fe0c51cfb2a(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7492,7 +7500,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_97a44fe0c51cfb2a(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_97a44fe0c51cfb2a() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b007099836efc2ba() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7503,7 +7511,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_97a44fe0c51cfb2a() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7513,7 +7521,7 @@ void _wrap_delete_dist_strategy_options_cdist_97a44fe0c51cfb2a(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7525,7 +7533,7 @@ void _wrap_dist_strategy_options_set_log_cdist_97a44fe0c51cfb2a(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7546,7 +7554,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_97a44fe0c51cfb2a(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7569,7 +7577,21 @@ void _wrap_dist_strategy_options_set_axes_cdist_97a44fe0c51cfb2a(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_strategy_options_set_cpus(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7583,7 +7605,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_97a44fe0c51cfb2a(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7603,7 +7625,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_97a44fe0c51cfb2a(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_97a44fe0c51cfb2a(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7626,7 +7648,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_97a44fe0c51cfb2a(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7647,7 +7669,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7668,7 +7690,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7681,7 +7703,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7704,7 +7726,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7717,7 +7739,7 @@ intgo _wrap_dist_strategy_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7749,7 +7771,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7781,7 +7803,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7812,7 +7834,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_97a44fe0c51cfb2a(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7824,7 +7846,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_97a44fe0c51cfb2a(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7837,7 +7859,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_97a44fe0c51cfb2a(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7849,7 +7871,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7862,7 +7884,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7874,7 +7896,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_97a44fe0c51c
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7887,7 +7909,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_97a44fe0c51
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7899,7 +7921,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7912,7 +7934,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7924,7 +7946,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_97a44fe0c51cf
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7937,7 +7959,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_97a44fe0c51c
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7949,7 +7971,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_97a44fe0c51c
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7962,7 +7984,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_97a44fe0c51
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7974,7 +7996,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_97a44fe0c51cfb2a(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7987,7 +8009,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_97a44fe0c51cfb2a(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7999,7 +8021,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8012,7 +8034,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8024,7 +8046,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8037,7 +8059,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8049,7 +8071,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_97a44fe0c51cfb2a
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8062,7 +8084,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8074,7 +8096,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_97a44fe0c51cfb
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8087,7 +8109,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_97a44fe0c51cf
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8099,7 +8121,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_97a44fe0c51cfb2a
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8112,7 +8134,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8124,7 +8146,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_97a44fe0c51cfb2a(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8137,7 +8159,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_97a44fe0c51cfb2a(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8149,7 +8171,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_97a44fe0c51cfb2
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8162,7 +8184,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_97a44fe0c51cfb
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8174,7 +8196,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8187,7 +8209,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8199,7 +8221,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_97a44fe0c51cfb2a(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8212,7 +8234,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8224,7 +8246,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_97a44fe0c51cfb2a(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8237,7 +8259,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8249,7 +8271,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_97a44fe0c51cfb2a(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8262,7 +8284,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_97a44fe0c51cfb2a(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_97a44fe0c51cfb2a() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b007099836efc2ba() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8273,7 +8295,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_97a44fe0c51cf
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_97a44fe0c51cfb2a(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8283,7 +8305,7 @@ void _wrap_delete_dist_strategy_properties_cdist_97a44fe0c51cfb2a(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_b007099836efc2ba(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8306,7 +8328,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8329,7 +8351,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8341,7 +8363,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_97a44fe0c51cfb2a(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8354,7 +8376,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8364,7 +8386,7 @@ void _wrap_dist_network_options_count_memory_cdist_97a44fe0c51cfb2a(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_97a44fe0c51cfb2a() {
+dist_network_options *_wrap_new_dist_network_options_cdist_b007099836efc2ba() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8375,7 +8397,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_97a44fe0c51cfb2a(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8385,7 +8407,7 @@ void _wrap_delete_dist_network_options_cdist_97a44fe0c51cfb2a(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_b007099836efc2ba(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8410,7 +8432,7 @@ _gostring_ _wrap_dist_network_create_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -8420,7 +8442,7 @@ void _wrap_dist_network_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -8432,7 +8454,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_97a44fe0c51cfb2a(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8445,7 +8467,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_97a44fe0c51cfb2a(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8457,7 +8479,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_97a44fe0c51cfb2a(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8470,7 +8492,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_97a44fe0c51cfb2a(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8482,7 +8504,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8495,7 +8517,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_97a44fe0c51cfb2a() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_b007099836efc2ba() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8506,7 +8528,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_97a44fe0c51cfb2a(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8516,7 +8538,7 @@ void _wrap_delete_dist_reform_options_cdist_97a44fe0c51cfb2a(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_b007099836efc2ba(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8539,7 +8561,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8562,7 +8584,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8574,7 +8596,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8587,7 +8609,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8599,7 +8621,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_97a44fe0c51cfb2a
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8612,7 +8634,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8624,7 +8646,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_97a44fe0c51cfb2a
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8637,7 +8659,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8649,7 +8671,7 @@ void _wrap_dist_run_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8662,7 +8684,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_97a44fe0c51cfb2a() {
+dist_run_options *_wrap_new_dist_run_options_cdist_b007099836efc2ba() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8673,7 +8695,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_97a44fe0c51cfb2a(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8683,7 +8705,7 @@ void _wrap_delete_dist_run_options_cdist_97a44fe0c51cfb2a(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8711,7 +8733,7 @@ _gostring_ _wrap_dist_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8745,7 +8767,7 @@ _gostring_ _wrap_dist_run_values_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8758,7 +8780,7 @@ intgo _wrap_dist_replica_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8771,7 +8793,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -8784,7 +8806,7 @@ long long _wrap_dist_replica_strategy_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8816,7 +8838,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8848,7 +8870,7 @@ _gostring_ _wrap_dist_merge_call_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8873,7 +8895,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8896,7 +8918,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8917,7 +8939,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8938,7 +8960,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_97a44fe0c51cfb2a(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8961,7 +8983,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_97a44fe0c51cfb2a(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8989,7 +9011,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9002,7 +9024,7 @@ intgo _wrap_dist_cancel_signalled_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9012,7 +9034,7 @@ void _wrap_dist_cancel_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9024,7 +9046,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_97a44fe0c51cfb2a(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9037,7 +9059,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_97a44fe0c51cfb2a(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9056,7 +9078,7 @@ void _wrap_dist_collective_options_tag_set_cdist_97a44fe0c51cfb2a(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9069,7 +9091,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_97a44fe0c51cfb2a(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9081,7 +9103,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9094,7 +9116,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9106,7 +9128,7 @@ void _wrap_dist_collective_options_group_set_cdist_97a44fe0c51cfb2a(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9119,7 +9141,7 @@ long long _wrap_dist_collective_options_group_get_cdist_97a44fe0c51cfb2a(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9131,7 +9153,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9144,7 +9166,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_97a44fe0c51cfb2a
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9156,7 +9178,7 @@ void _wrap_dist_collective_options_axis_set_cdist_97a44fe0c51cfb2a(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9169,7 +9191,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_97a44fe0c51cfb2a(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9181,7 +9203,7 @@ void _wrap_dist_collective_options_planned_set_cdist_97a44fe0c51cfb2a(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9194,7 +9216,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_97a44fe0c51cfb2a(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9206,7 +9228,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9219,7 +9241,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9231,7 +9253,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9244,7 +9266,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9256,7 +9278,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9269,7 +9291,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9281,7 +9303,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_97a44fe0c51cfb
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9294,7 +9316,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_97a44fe0c
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_97a44fe0c51cfb2a() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_b007099836efc2ba() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9305,7 +9327,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9315,7 +9337,7 @@ void _wrap_delete_dist_collective_options_cdist_97a44fe0c51cfb2a(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9329,7 +9351,7 @@ void _wrap_dist_collective_options_set_weights_cdist_97a44fe0c51cfb2a(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9341,7 +9363,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_97a44fe0c51cfb2a(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9355,7 +9377,7 @@ void _wrap_dist_collective_options_set_splits_cdist_97a44fe0c51cfb2a(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9365,7 +9387,7 @@ void _wrap_dist_collective_options_begin_work_cdist_97a44fe0c51cfb2a(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_97a44fe0c51cfb2a(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9378,7 +9400,7 @@ long long _wrap_dist_collective_options_work_cdist_97a44fe0c51cfb2a(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9415,7 +9437,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9454,7 +9476,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9491,7 +9513,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9526,7 +9548,7 @@ _gostring_ _wrap_dist_all_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9563,7 +9585,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9600,7 +9622,7 @@ _gostring_ _wrap_dist_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9637,7 +9659,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9672,7 +9694,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9711,7 +9733,7 @@ _gostring_ _wrap_dist_scan_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9750,7 +9772,7 @@ _gostring_ _wrap_dist_permute_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_b007099836efc2ba(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -9773,7 +9795,7 @@ _gostring_ _wrap_dist_barrier_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9802,7 +9824,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9829,7 +9851,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9856,7 +9878,7 @@ _gostring_ _wrap_dist_group_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9877,7 +9899,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9890,7 +9912,7 @@ intgo _wrap_dist_group_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9905,7 +9927,7 @@ intgo _wrap_dist_group_rank_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9917,7 +9939,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_97a44fe0c51cfb2a(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9930,7 +9952,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_97a44fe0c51cfb2a
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9942,7 +9964,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_97a44fe0c51cfb2a(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9955,7 +9977,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_97a44fe0c51c
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9967,7 +9989,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9980,7 +10002,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_97a44fe0c51cfb2a
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9992,7 +10014,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10005,7 +10027,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_97a44fe0c51cfb2a() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_b007099836efc2ba() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10016,7 +10038,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_97a44fe0c
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10026,7 +10048,7 @@ void _wrap_delete_dist_communication_options_cdist_97a44fe0c51cfb2a(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10051,7 +10073,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_97a44fe0c51cfb2a(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -10063,7 +10085,7 @@ void _wrap_dist_apply_options_kind_set_cdist_97a44fe0c51cfb2a(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10076,7 +10098,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_97a44fe0c51cfb2a(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10088,7 +10110,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_97a44fe0c51cfb2a(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10101,7 +10123,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_97a44fe0c51cfb2a(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10113,7 +10135,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_97a44fe0c51cfb2a(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10126,7 +10148,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_97a44fe0c51cfb2a(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10138,7 +10160,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_97a44fe0c51cfb2a(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10151,7 +10173,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_97a44fe0c51cfb2a(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_97a44fe0c51cfb2a() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_b007099836efc2ba() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10162,7 +10184,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10172,7 +10194,7 @@ void _wrap_delete_dist_apply_options_cdist_97a44fe0c51cfb2a(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10188,7 +10210,7 @@ void _wrap_dist_apply_options_set_states_cdist_97a44fe0c51cfb2a(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -10200,7 +10222,7 @@ void _wrap_dist_apply_options_set_function_cdist_97a44fe0c51cfb2a(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10210,7 +10232,7 @@ void _wrap_dist_apply_options_want_norm_cdist_97a44fe0c51cfb2a(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_97a44fe0c51cfb2a(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10223,7 +10245,7 @@ double _wrap_dist_apply_options_norm_cdist_97a44fe0c51cfb2a(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10262,7 +10284,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_97a44fe0c51cfb2a(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10288,7 +10310,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10311,7 +10333,7 @@ _gostring_ _wrap_dist_work_test_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10334,7 +10356,7 @@ _gostring_ _wrap_dist_work_wait_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10361,7 +10383,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10382,7 +10404,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10392,7 +10414,7 @@ void _wrap_dist_work_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10413,7 +10435,7 @@ _gostring_ _wrap_dist_work_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -10436,7 +10458,7 @@ _gostring_ _wrap_dist_work_ready_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -10448,7 +10470,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -10460,7 +10482,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -10472,7 +10494,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10485,7 +10507,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10497,7 +10519,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10510,7 +10532,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10522,7 +10544,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_97a44fe0c51cfb2a(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10535,7 +10557,57 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_97a44fe0c51cfb2a(dist_i
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_97a44fe0c51cfb2a() {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->stuck_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->stuck_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_instances_options_max_replaced_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_replaced = arg2;
+  
+}
+
+
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_instances_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_replaced);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_instances_options *_wrap_new_dist_instances_options_cdist_b007099836efc2ba() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -10546,7 +10618,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_97a44fe0c51cfb2a(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -10556,7 +10628,7 @@ void _wrap_delete_dist_instances_options_cdist_97a44fe0c51cfb2a(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_97a44fe0c51cfb2a(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10572,7 +10644,7 @@ void _wrap_dist_instances_options_set_functions_cdist_97a44fe0c51cfb2a(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_b007099836efc2ba(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -10595,7 +10667,7 @@ _gostring_ _wrap_dist_instances_open_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10618,7 +10690,7 @@ _gostring_ _wrap_dist_instances_close_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -10641,7 +10713,7 @@ _gostring_ _wrap_dist_serve_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10654,7 +10726,7 @@ long long _wrap_dist_instance_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10675,7 +10747,7 @@ _gostring_ _wrap_dist_replica_check_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_work_user_data_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_work_user_data_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10688,7 +10760,7 @@ long long _wrap_dist_work_user_data_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_97a44fe0c51cfb2a(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -10711,7 +10783,7 @@ _gostring_ _wrap_dist_completions_create_cdist_97a44fe0c51cfb2a(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -10736,7 +10808,7 @@ _gostring_ _wrap_dist_completions_next_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10759,7 +10831,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_97a44fe0c51cfb2a(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -10769,7 +10841,7 @@ void _wrap_dist_completions_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -10781,7 +10853,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_97a44fe0c51cfb2a(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10794,7 +10866,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_97a44fe0c51cfb2a(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -10806,7 +10878,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_97a44fe0c51cfb2a(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10819,7 +10891,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -10831,7 +10903,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_97a44fe0c51cfb2a(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10844,7 +10916,7 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -10856,7 +10928,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_97a44fe0c51cfb2a(dist_batche
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10869,7 +10941,7 @@ long long _wrap_dist_batcher_options_max_bytes_get_cdist_97a44fe0c51cfb2a(dist_b
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -10881,7 +10953,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_97a44fe0c51cfb2a(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10894,7 +10966,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_97a44fe0c51cfb2a(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -10906,7 +10978,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_97a44fe0c51cfb2a(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10919,7 +10991,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_97a44fe0c51cfb2a(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_97a44fe0c51cfb2a() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_b007099836efc2ba() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -10930,7 +11002,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -10940,7 +11012,7 @@ void _wrap_delete_dist_batcher_options_cdist_97a44fe0c51cfb2a(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10954,7 +11026,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_97a44fe0c51cfb2a(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_97a44fe0c51cfb2a(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -10964,7 +11036,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_97a44fe0c51cfb2a(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -10994,7 +11066,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11008,7 +11080,7 @@ void _wrap_dist_batcher_count_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11029,7 +11101,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11042,7 +11114,7 @@ long long _wrap_dist_batch_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11055,7 +11127,7 @@ long long _wrap_dist_batch_bucket_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11070,7 +11142,7 @@ long long _wrap_dist_batch_user_data_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11085,7 +11157,7 @@ long long _wrap_dist_batch_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11099,7 +11171,7 @@ void _wrap_dist_batch_set_state_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11122,7 +11194,7 @@ _gostring_ _wrap_dist_batch_check_cdist_97a44fe0c51cfb2a(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11147,7 +11219,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -11161,7 +11233,7 @@ void _wrap_dist_batch_end_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_work_take_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_work_take_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -11186,7 +11258,134 @@ _gostring_ _wrap_dist_work_take_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+  dist_allocator *arg1 = (dist_allocator *) 0 ;
+  dist_versions **arg2 = (dist_versions **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_allocator **)&_swig_go_0; 
+  arg2 = (dist_versions **)_swig_go_1; 
+  
+  result = (dist_status)dist_versions_create((dist_allocator const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_versions_publish_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_versions *arg1 = (dist_versions *) 0 ;
+  void *arg2 = (void *) 0 ;
+  dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = dist_swig::pointer(token); arg3 = dist_swig::on_free; arg4 = nullptr; 
+  }
+  arg5 = (int64_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_versions_publish(arg1,arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_version_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_versions *arg2 = (dist_versions *) 0 ;
+  void **arg3 = (void **) 0 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_versions *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (void **)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_replica_version(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_versions_latest_cdist_b007099836efc2ba(long long _swig_go_0) {
+  dist_versions *arg1 = (dist_versions *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int64_t)dist_versions_latest((dist_versions const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_versions_await_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  dist_versions *arg1 = (dist_versions *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (dist_status)dist_versions_await(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_versions_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+  dist_versions *arg1 = (dist_versions *) 0 ;
+  
+  arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_versions_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_value_create_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11214,7 +11413,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -11247,7 +11446,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11274,7 +11473,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_97a44fe0c51cfb2a(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11301,7 +11500,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_97a44fe0c51cfb2a(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11328,7 +11527,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11355,7 +11554,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11391,7 +11590,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -11414,7 +11613,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -11437,7 +11636,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_97a44fe0c51cfb2a(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11465,7 +11664,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -11478,7 +11677,7 @@ long long _wrap_dist_value_retain_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -11488,7 +11687,7 @@ void _wrap_dist_value_release_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11501,7 +11700,7 @@ intgo _wrap_dist_value_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11514,7 +11713,7 @@ long long _wrap_dist_value_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -11529,7 +11728,7 @@ long long _wrap_dist_value_item_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -11544,7 +11743,7 @@ _gostring_ _wrap_dist_value_key_cdist_97a44fe0c51cfb2a(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11564,7 +11763,7 @@ long long _wrap_dist_value_get_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -11600,7 +11799,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11613,7 +11812,7 @@ long long _wrap_dist_value_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11643,7 +11842,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -11671,7 +11870,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11700,7 +11899,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_97a44fe0c51cfb2a(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11713,7 +11912,7 @@ _gostring_ _wrap_dist_value_text_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11726,7 +11925,7 @@ long long _wrap_dist_value_object_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_97a44fe0c51cfb2a(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11751,7 +11950,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_97a44fe0c51cfb2a(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -11774,7 +11973,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11786,7 +11985,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_97a44fe0c51cfb2a(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11799,7 +11998,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_97a44fe0c51cfb2a(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11818,7 +12017,7 @@ void _wrap_dist_variable_options_name_set_cdist_97a44fe0c51cfb2a(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11831,7 +12030,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_97a44fe0c51cfb2a(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11843,7 +12042,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11856,7 +12055,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11868,7 +12067,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_97a44fe0c51cfb2a(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11881,7 +12080,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_97a44fe0c51cfb2a(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11893,7 +12092,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_97a44fe0c51cfb2a(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11906,7 +12105,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_97a44fe0c51cfb2a(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_97a44fe0c51cfb2a() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_b007099836efc2ba() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -11917,7 +12116,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_97a44fe0c51cfb2a() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -11927,7 +12126,7 @@ void _wrap_delete_dist_variable_options_cdist_97a44fe0c51cfb2a(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_97a44fe0c51cfb2a(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -11939,7 +12138,7 @@ void _wrap_dist_variable_options_set_initial_cdist_97a44fe0c51cfb2a(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -11969,7 +12168,7 @@ _gostring_ _wrap_dist_variable_create_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -11979,7 +12178,7 @@ void _wrap_dist_variable_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11992,7 +12191,7 @@ _gostring_ _wrap_dist_variable_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12005,7 +12204,7 @@ intgo _wrap_dist_variable_num_copies_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12043,7 +12242,7 @@ _gostring_ _wrap_dist_variable_component_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12068,7 +12267,7 @@ _gostring_ _wrap_dist_variable_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12095,7 +12294,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12120,7 +12319,7 @@ _gostring_ _wrap_dist_replica_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12152,7 +12351,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12189,7 +12388,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12202,7 +12401,7 @@ _gostring_ _wrap_dist_variable_class_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12215,7 +12414,7 @@ intgo _wrap_dist_variable_synchronization_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12228,7 +12427,7 @@ intgo _wrap_dist_variable_aggregation_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12241,7 +12440,7 @@ intgo _wrap_dist_variable_trainable_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -12256,7 +12455,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12290,7 +12489,7 @@ _gostring_ _wrap_dist_variable_device_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12315,7 +12514,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12342,7 +12541,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12371,7 +12570,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12400,7 +12599,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12431,7 +12630,7 @@ _gostring_ _wrap_dist_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12462,7 +12661,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12495,7 +12694,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12522,7 +12721,7 @@ _gostring_ _wrap_dist_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -12552,7 +12751,7 @@ _gostring_ _wrap_dist_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_b007099836efc2ba(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -12564,7 +12763,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_97a44fe0c51cfb2a(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_b007099836efc2ba(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12577,7 +12776,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_97a44fe0c51cfb2a(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_97a44fe0c51cfb2a() {
+dist_update_options *_wrap_new_dist_update_options_cdist_b007099836efc2ba() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -12588,7 +12787,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_97a44fe0c51cfb2a(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_b007099836efc2ba(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -12598,7 +12797,7 @@ void _wrap_delete_dist_update_options_cdist_97a44fe0c51cfb2a(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -12634,7 +12833,7 @@ _gostring_ _wrap_dist_replica_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12659,7 +12858,7 @@ _gostring_ _wrap_dist_local_results_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -12686,7 +12885,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_b007099836efc2ba(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12714,7 +12913,7 @@ _gostring_ _wrap_dist_destination_device_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -12750,7 +12949,7 @@ _gostring_ _wrap_dist_update_values_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12784,7 +12983,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12797,7 +12996,7 @@ long long _wrap_dist_value_container_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12826,7 +13025,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12857,7 +13056,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -12884,7 +13083,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_97a44fe0c51cfb2a(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12911,7 +13110,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b007099836efc2ba(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -12934,7 +13133,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_97a44fe0c51cfb2a(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -12946,7 +13145,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_97a44fe0c51cfb2a(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12959,7 +13158,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_97a44fe0c51cfb2a(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -12971,7 +13170,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_97a44fe0c51cfb2a(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12984,7 +13183,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13003,7 +13202,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_97a44fe0c51cfb2a
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13016,7 +13215,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_97a44fe0c5
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -13028,7 +13227,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_97a44fe0
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13041,7 +13240,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_97a
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -13051,7 +13250,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_97a44fe0c51cfb2a(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_97a44fe0c51cfb2a() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b007099836efc2ba() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -13062,7 +13261,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_97a44fe0c51
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -13072,7 +13271,7 @@ void _wrap_delete_dist_cross_device_options_cdist_97a44fe0c51cfb2a(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -13084,7 +13283,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -13100,7 +13299,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_97a44fe0c51cfb2a(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_97a44fe0c51cfb2a(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -13123,7 +13322,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_97a44fe0c51cfb2a(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -13133,7 +13332,7 @@ void _wrap_dist_cross_device_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13146,7 +13345,7 @@ intgo _wrap_dist_cross_device_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13159,7 +13358,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13172,7 +13371,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13184,7 +13383,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_97a44fe0c51cfb2a(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13197,7 +13396,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13209,7 +13408,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13222,7 +13421,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13234,7 +13433,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_97a44fe0c51cfb2a(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13247,7 +13446,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_97a44fe0c51cfb2a(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13259,7 +13458,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_97a44fe0c51cfb2a(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13272,7 +13471,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_97a44fe0c51cfb2a(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -13284,7 +13483,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_97a44fe0c51cfb2a(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -13297,7 +13496,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_97a44fe0c51cfb2a(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13309,7 +13508,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_97a44fe0c51cfb2a(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13322,7 +13521,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_97a44fe0c51cfb2a(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13334,7 +13533,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_97a44fe0c51cfb2a(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13347,7 +13546,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_97a44fe0c51cfb2a(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13359,7 +13558,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_97a44fe0c51cfb2a(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13372,7 +13571,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_97a44fe0c51cfb2a(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13384,7 +13583,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_97a44fe0c51cfb2a(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13397,7 +13596,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13409,7 +13608,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_97a44fe0c51cfb2a(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13422,7 +13621,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_97a44fe0c51cfb2a(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13434,7 +13633,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_97a44fe0c51cfb2a(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13447,7 +13646,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_97a44fe0c51cfb2a(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13459,7 +13658,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_97a44fe0c51cfb2a(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13472,7 +13671,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_97a44fe0c51cfb2a(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13484,7 +13683,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13497,7 +13696,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13509,7 +13708,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13522,7 +13721,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13534,7 +13733,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_97a44fe0c51cfb
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13547,7 +13746,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_97a44fe0c51cf
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13559,7 +13758,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_97a44fe0c51cfb2a(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13572,7 +13771,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_97a44fe0c51cfb2a() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b007099836efc2ba() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -13583,7 +13782,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -13593,7 +13792,7 @@ void _wrap_delete_dist_dataset_options_cdist_97a44fe0c51cfb2a(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_97a44fe0c51cfb2a(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -13607,7 +13806,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_97a44fe0c51cfb2a(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -13639,7 +13838,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_97a44fe0c51cfb2a(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13670,7 +13869,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_97a44fe0c51cfb2a(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13682,7 +13881,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13695,7 +13894,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13707,7 +13906,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13720,7 +13919,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13732,7 +13931,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_97a44fe0c51cfb2a(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13745,7 +13944,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_97a44fe0c51cfb2a(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_97a44fe0c51cfb2a() {
+dist_input_context *_wrap_new_dist_input_context_cdist_b007099836efc2ba() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -13756,7 +13955,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -13766,7 +13965,7 @@ void _wrap_delete_dist_input_context_cdist_97a44fe0c51cfb2a(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_97a44fe0c51cfb2a(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -13791,7 +13990,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_97a44fe0c51cfb2
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13821,7 +14020,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_97a44fe0c51cfb2a(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -13831,7 +14030,7 @@ void _wrap_dist_dataset_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -13854,7 +14053,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -13866,7 +14065,7 @@ void _wrap_dist_position_pass_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13879,7 +14078,7 @@ long long _wrap_dist_position_pass_get_cdist_97a44fe0c51cfb2a(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -13891,7 +14090,7 @@ void _wrap_dist_position_elements_set_cdist_97a44fe0c51cfb2a(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13904,7 +14103,7 @@ long long _wrap_dist_position_elements_get_cdist_97a44fe0c51cfb2a(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -13916,7 +14115,7 @@ void _wrap_dist_position_examples_set_cdist_97a44fe0c51cfb2a(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13929,7 +14128,7 @@ long long _wrap_dist_position_examples_get_cdist_97a44fe0c51cfb2a(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -13941,7 +14140,7 @@ void _wrap_dist_position_batches_set_cdist_97a44fe0c51cfb2a(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13954,7 +14153,7 @@ long long _wrap_dist_position_batches_get_cdist_97a44fe0c51cfb2a(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_97a44fe0c51cfb2a() {
+dist_position *_wrap_new_dist_position_cdist_b007099836efc2ba() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -13965,7 +14164,7 @@ dist_position *_wrap_new_dist_position_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_position_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -13975,7 +14174,7 @@ void _wrap_delete_dist_position_cdist_97a44fe0c51cfb2a(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_b007099836efc2ba(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -13998,7 +14197,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_b007099836efc2ba(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14023,7 +14222,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14046,7 +14245,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14056,7 +14255,7 @@ void _wrap_dist_iterator_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14098,7 +14297,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14129,7 +14328,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_97a44fe0c51cfb2a(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14152,7 +14351,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14182,7 +14381,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14205,7 +14404,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14228,7 +14427,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_97a44fe0c51cfb2a(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14240,7 +14439,7 @@ void _wrap_dist_drift_num_copies_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14253,7 +14452,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14265,7 +14464,7 @@ void _wrap_dist_drift_replica_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14278,7 +14477,7 @@ intgo _wrap_dist_drift_replica_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14290,7 +14489,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_97a44fe0c51cfb2a(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14303,7 +14502,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_97a44fe0c51cfb2a(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -14315,7 +14514,7 @@ void _wrap_dist_drift_element_set_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14328,7 +14527,7 @@ long long _wrap_dist_drift_element_get_cdist_97a44fe0c51cfb2a(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_97a44fe0c51cfb2a() {
+dist_drift *_wrap_new_dist_drift_cdist_b007099836efc2ba() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -14339,7 +14538,7 @@ dist_drift *_wrap_new_dist_drift_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -14349,7 +14548,7 @@ void _wrap_delete_dist_drift_cdist_97a44fe0c51cfb2a(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -14374,7 +14573,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -14406,7 +14605,7 @@ _gostring_ _wrap_dist_metric_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14444,7 +14643,7 @@ _gostring_ _wrap_dist_metric_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -14469,7 +14668,7 @@ _gostring_ _wrap_dist_metric_result_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -14492,7 +14691,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14505,7 +14704,7 @@ intgo _wrap_dist_metric_kind_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14518,7 +14717,7 @@ _gostring_ _wrap_dist_metric_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -14531,7 +14730,7 @@ long long _wrap_dist_metric_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -14541,7 +14740,7 @@ void _wrap_dist_metric_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14579,7 +14778,7 @@ _gostring_ _wrap_dist_average_loss_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14610,7 +14809,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14631,7 +14830,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14652,7 +14851,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14673,7 +14872,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_97a44fe0c51cfb2a() {
+long long _wrap_dist_get_strategy_cdist_b007099836efc2ba() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -14684,7 +14883,7 @@ long long _wrap_dist_get_strategy_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_dist_has_strategy_cdist_b007099836efc2ba() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -14695,7 +14894,7 @@ intgo _wrap_dist_has_strategy_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_dist_in_cross_replica_context_cdist_b007099836efc2ba() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -14706,7 +14905,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_97a44fe0c51cfb2a() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_97a44fe0c51cfb2a() {
+long long _wrap_dist_get_replica_cdist_b007099836efc2ba() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -14717,7 +14916,7 @@ long long _wrap_dist_get_replica_cdist_97a44fe0c51cfb2a() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -14740,7 +14939,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14761,7 +14960,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -14773,7 +14972,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_97a44fe0c51cfb2a(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14786,7 +14985,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_97a44fe0c51cfb2a(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -14798,7 +14997,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_97a44fe0c51cfb2a(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -14811,7 +15010,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_97a44fe0c51cfb2a
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_97a44fe0c51cfb2a() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b007099836efc2ba() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -14822,7 +15021,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -14832,7 +15031,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_97a44fe0c51cfb2a(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14853,7 +15052,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_97a44fe0c51cfb2a(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14874,7 +15073,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_97a44fe0c51cfb2a(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14895,7 +15094,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -14929,7 +15128,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -14963,7 +15162,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -14993,7 +15192,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15006,7 +15205,7 @@ long long _wrap_dist_checkpoint_size_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15021,7 +15220,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15064,7 +15263,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15094,7 +15293,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15106,7 +15305,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_97a44fe0c51cfb2a(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15119,7 +15318,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_97a44fe0c51cfb2a(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15131,7 +15330,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_97a44fe0c51cfb2a(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15144,7 +15343,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_97a44fe0c51cfb2a(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_97a44fe0c51cfb2a() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_b007099836efc2ba() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -15155,7 +15354,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_97a44fe
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_97a44fe0c51cfb2a(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -15165,7 +15364,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_97a44fe0c51cfb2a(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -15197,7 +15396,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15222,7 +15421,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15235,7 +15434,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_97a44fe0c51cfb2a(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15250,7 +15449,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_97a44fe0c51cfb2a(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15270,7 +15469,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -15280,7 +15479,7 @@ void _wrap_dist_checkpoint_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -15292,7 +15491,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -15304,7 +15503,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_97a44fe0c51cfb2a() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_97a44fe0c51cfb2a() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_b007099836efc2ba() {
   int result;
   intgo _swig_go_result;
   
@@ -15316,7 +15515,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15335,7 +15534,7 @@ void _wrap_dist_preemption_options_path_set_cdist_97a44fe0c51cfb2a(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15348,7 +15547,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_97a44fe0c51cfb2a(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -15360,7 +15559,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_97a44fe0c51cfb2a(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15373,7 +15572,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_97a44fe0c51cfb2a() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_b007099836efc2ba() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -15384,7 +15583,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -15394,7 +15593,7 @@ void _wrap_delete_dist_preemption_options_cdist_97a44fe0c51cfb2a(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_97a44fe0c51cfb2a(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -15408,7 +15607,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_97a44fe0c51cfb2a(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -15433,7 +15632,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15443,7 +15642,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15453,7 +15652,7 @@ void _wrap_dist_preemption_notify_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15481,7 +15680,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15506,7 +15705,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_97a44fe0c51cfb2a(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15516,7 +15715,7 @@ void _wrap_dist_preemption_count_run_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15529,7 +15728,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15541,7 +15740,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_97a44fe0c51cfb2a(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15554,7 +15753,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15566,7 +15765,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15579,7 +15778,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -15589,7 +15788,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_97a44fe0c51cfb2a(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_97a44fe0c51cfb2a() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_b007099836efc2ba() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -15600,7 +15799,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_97a44fe0c51cfb2a(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -15610,7 +15809,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_97a44fe0c51cfb2a(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -15647,7 +15846,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_97a44fe0c51cfb2a(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -15681,7 +15880,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15702,7 +15901,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15715,7 +15914,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15736,7 +15935,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -15748,7 +15947,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15761,7 +15960,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -15771,7 +15970,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_97a44fe0c51cfb2a(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_97a44fe0c51cfb2a() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_b007099836efc2ba() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -15782,7 +15981,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_97a44fe0c51cfb2a(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -15792,7 +15991,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_97a44fe0c51cfb2a(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_97a44fe0c51cfb2a(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -15829,7 +16028,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_97a44fe0c51cfb2a(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -15839,7 +16038,7 @@ void _wrap_dist_rpc_client_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -15851,7 +16050,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15864,7 +16063,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -15876,7 +16075,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -15889,7 +16088,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_97a44fe0c51cfb2a() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_b007099836efc2ba() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -15900,7 +16099,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_97a44fe0c51cfb2a() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_97a44fe0c51cfb2a(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -15910,7 +16109,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_97a44fe0c51cfb2a(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15944,7 +16143,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15978,7 +16177,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16003,7 +16202,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16028,7 +16227,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16041,7 +16240,7 @@ intgo _wrap_dist_remote_value_ready_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16051,7 +16250,7 @@ void _wrap_dist_remote_value_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -16064,7 +16263,7 @@ long long _wrap_dist_remote_value_retain_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16074,7 +16273,7 @@ void _wrap_dist_remote_value_release_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16086,7 +16285,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_97a44fe0c51cfb2a(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16099,7 +16298,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_97a44fe0c51cfb2a(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16118,7 +16317,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_97a44fe0c51cfb2a(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16131,7 +16330,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16143,7 +16342,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16156,7 +16355,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_97a44fe0c51cfb2a(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16168,7 +16367,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16181,7 +16380,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_97a44fe0c51cfb2a
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16191,7 +16390,7 @@ void _wrap_dist_server_options_count_memory_cdist_97a44fe0c51cfb2a(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_97a44fe0c51cfb2a() {
+dist_server_options *_wrap_new_dist_server_options_cdist_b007099836efc2ba() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -16202,7 +16401,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16212,7 +16411,7 @@ void _wrap_delete_dist_server_options_cdist_97a44fe0c51cfb2a(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16246,7 +16445,7 @@ _gostring_ _wrap_dist_server_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_97a44fe0c51cfb2a(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -16269,7 +16468,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_97a44fe0c51cfb2a(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -16303,7 +16502,7 @@ _gostring_ _wrap_dist_server_register_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -16338,7 +16537,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_97a44fe0c51cfb2a(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16359,7 +16558,7 @@ _gostring_ _wrap_dist_server_start_cdist_97a44fe0c51cfb2a(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16372,7 +16571,7 @@ _gostring_ _wrap_dist_server_target_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -16397,7 +16596,7 @@ _gostring_ _wrap_dist_server_join_cdist_97a44fe0c51cfb2a(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -16407,7 +16606,7 @@ void _wrap_dist_server_stop_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16428,7 +16627,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16441,7 +16640,7 @@ _gostring_ _wrap_dist_closure_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16454,7 +16653,7 @@ long long _wrap_dist_closure_id_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16467,7 +16666,7 @@ intgo _wrap_dist_closure_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16480,7 +16679,7 @@ long long _wrap_dist_closure_cancel_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -16514,7 +16713,7 @@ _gostring_ _wrap_dist_closure_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16546,7 +16745,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16578,7 +16777,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16610,7 +16809,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -16651,7 +16850,7 @@ _gostring_ _wrap_dist_closure_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16681,7 +16880,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16693,7 +16892,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_97a44fe0c51cfb2a(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16706,7 +16905,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16718,7 +16917,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_97a44fe0c51cfb
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16731,7 +16930,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_97a44fe0c51cf
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16743,7 +16942,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_97a44fe0c51cfb2a(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16756,7 +16955,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -16768,7 +16967,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16781,7 +16980,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -16793,7 +16992,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_97a44fe0c51cfb2a
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16806,7 +17005,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_97a44fe0c51
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_97a44fe0c51cfb2a() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_b007099836efc2ba() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -16817,7 +17016,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_97a44fe0c51cf
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -16827,7 +17026,7 @@ void _wrap_delete_dist_coordinator_options_cdist_97a44fe0c51cfb2a(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_97a44fe0c51cfb2a(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -16839,7 +17038,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_b007099836efc2ba(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -16864,7 +17063,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -16874,7 +17073,7 @@ void _wrap_dist_coordinator_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -16886,7 +17085,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16899,7 +17098,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_97a44fe0c51cfb2a(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16918,7 +17117,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16931,7 +17130,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_97a44fe0c51cfb
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_97a44fe0c51cfb2a() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_b007099836efc2ba() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -16942,7 +17141,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_97a44fe0c51cf
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -16952,7 +17151,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_97a44fe0c51cfb2a(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_97a44fe0c51cfb2a(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -16966,7 +17165,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_97a44fe0c51cfb2a(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17001,7 +17200,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_97a44fe0c51cfb2a(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17014,7 +17213,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_97a44fe0c51cfb2a(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -17029,7 +17228,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17074,7 +17273,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -17117,7 +17316,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17151,7 +17350,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17183,7 +17382,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_97a44fe0c51cfb2a(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17215,7 +17414,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17247,7 +17446,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17288,7 +17487,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17316,7 +17515,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -17346,7 +17545,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -17358,7 +17557,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17371,7 +17570,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -17383,7 +17582,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17396,7 +17595,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_97a44fe0c51cfb2a() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_b007099836efc2ba() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -17407,7 +17606,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_97a44fe0c51cfb2a() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_97a44fe0c51cfb2a(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -17417,7 +17616,7 @@ void _wrap_delete_dist_schedule_options_cdist_97a44fe0c51cfb2a(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17451,7 +17650,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_97a44fe0c51cfb2a(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17476,7 +17675,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_97a44fe0c51cfb2a(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -17499,7 +17698,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17536,7 +17735,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_97a44fe0c51cfb2a(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17548,7 +17747,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_97a44fe0c51cfb2a(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17561,7 +17760,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_97a44fe0c51cfb2a(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17573,7 +17772,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_97a44fe0c51cfb2a(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17586,7 +17785,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_97a44fe0c51cfb2a(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17598,7 +17797,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_97a44fe0c51cfb2a(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17611,7 +17810,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_97a44fe0c51cfb2a(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17623,7 +17822,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_97a44fe0c51cfb2a(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17636,7 +17835,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_97a44fe0c51cfb2a(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17648,7 +17847,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_97a44fe0c51cfb2a(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17661,7 +17860,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17673,7 +17872,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_97a44fe0c51cfb2a(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17686,7 +17885,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17698,7 +17897,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_97a44fe0c51cfb2a(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17711,7 +17910,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17723,7 +17922,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_97a44fe0c51cfb2a(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17736,7 +17935,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_97a44fe0c51cfb2a(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17748,7 +17947,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_97a44fe0c51cfb2a(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17761,7 +17960,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17773,7 +17972,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_97a44fe0c51cfb2a(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17786,7 +17985,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_97a44fe0c51cfb2a(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17798,7 +17997,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_97a44fe0c51cfb2a(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17811,7 +18010,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_97a44fe0c51cfb2a(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -17823,7 +18022,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_97a44fe0c51cfb2a(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -17836,7 +18035,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_97a44fe0c51cfb2a(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -17848,7 +18047,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_97a44fe0c51cfb2a(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -17861,7 +18060,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_97a44fe0c51cfb2a
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_97a44fe0c51cfb2a() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_b007099836efc2ba() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -17872,7 +18071,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_97a44fe0c51cfb2a(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_97a44fe0c51cfb2a(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -17882,7 +18081,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_97a44fe0c51cfb2a(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_b007099836efc2ba(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -17905,7 +18104,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_97a44fe0c51cfb2a() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_b007099836efc2ba() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -17916,7 +18115,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_97a44fe0c51cfb2a() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_97a44fe0c51cfb2a(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_b007099836efc2ba(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -17926,7 +18125,7 @@ void _wrap_delete_dist_topology_options_cdist_97a44fe0c51cfb2a(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17959,7 +18158,7 @@ _gostring_ _wrap_dist_topology_create_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -17969,7 +18168,7 @@ void _wrap_dist_topology_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18002,7 +18201,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_97a44fe0c51cfb2a(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -18012,7 +18211,7 @@ void _wrap_dist_device_assignment_destroy_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_97a44fe0c51cfb2a(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_b007099836efc2ba(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -18035,7 +18234,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_97a44fe0c51cfb2a(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18048,7 +18247,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18061,7 +18260,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_97a44fe0c51cfb2a(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18074,7 +18273,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_97a44fe0c51cfb2a(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18087,7 +18286,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_97a44fe0c51cfb2a(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18112,7 +18311,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_97a44fe0c51cfb2a(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18137,7 +18336,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_97a44fe0c51cfb2a(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18162,7 +18361,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18197,7 +18396,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_97a44fe0c51cfb2a(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18232,7 +18431,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_97a44fe0c51cfb2a(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -18263,7 +18462,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_97a44fe0c51cfb2a(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -18286,7 +18485,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_97a44fe0c51cfb2a(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -18299,7 +18498,7 @@ long long _wrap_dist_device_assignment_topology_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18312,7 +18511,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18325,7 +18524,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_97a44fe0c51cfb2a(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18352,7 +18551,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_97a44fe0c51cfb2a(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18389,7 +18588,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_97a44fe0c51cfb2a(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18426,7 +18625,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_97a44fe0c51cfb2a(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18438,7 +18637,7 @@ void _wrap_dist_partition_kind_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18451,7 +18650,7 @@ intgo _wrap_dist_partition_kind_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18463,7 +18662,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_97a44fe0c51cfb2a(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18476,7 +18675,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_97a44fe0c51cfb2a(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18488,7 +18687,7 @@ void _wrap_dist_partition_logical_device_set_cdist_97a44fe0c51cfb2a(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18501,7 +18700,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_97a44fe0c51cfb2a(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18513,7 +18712,7 @@ void _wrap_dist_partition_uneven_set_cdist_97a44fe0c51cfb2a(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18526,7 +18725,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_97a44fe0c51cfb2a(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18538,7 +18737,7 @@ void _wrap_dist_partition_spmd_set_cdist_97a44fe0c51cfb2a(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18551,7 +18750,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_97a44fe0c51cfb2a(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_97a44fe0c51cfb2a() {
+dist_partition *_wrap_new_dist_partition_cdist_b007099836efc2ba() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -18562,7 +18761,7 @@ dist_partition *_wrap_new_dist_partition_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -18572,7 +18771,7 @@ void _wrap_delete_dist_partition_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_b007099836efc2ba(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18586,7 +18785,7 @@ void _wrap_dist_partition_set_shape_cdist_97a44fe0c51cfb2a(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18600,7 +18799,7 @@ void _wrap_dist_partition_set_dimensions_cdist_97a44fe0c51cfb2a(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -18621,7 +18820,7 @@ _gostring_ _wrap_dist_partition_check_cdist_97a44fe0c51cfb2a(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_b007099836efc2ba(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -18633,7 +18832,7 @@ void _wrap_dist_split_options_uneven_set_cdist_97a44fe0c51cfb2a(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_b007099836efc2ba(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18646,7 +18845,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_97a44fe0c51cfb2a(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_97a44fe0c51cfb2a() {
+dist_split_options *_wrap_new_dist_split_options_cdist_b007099836efc2ba() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -18657,7 +18856,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_97a44fe0c51cfb2a(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_b007099836efc2ba(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -18667,7 +18866,7 @@ void _wrap_delete_dist_split_options_cdist_97a44fe0c51cfb2a(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -18694,7 +18893,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_97a44fe0c51cfb2a(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -18719,7 +18918,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_97a44fe0c51cfb2a(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18732,7 +18931,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_97a44fe0c51cfb2a(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -18745,7 +18944,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_97a44fe0c51cfb2a(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_b007099836efc2ba(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -18768,7 +18967,7 @@ _gostring_ _wrap_dist_value_partition_cdist_97a44fe0c51cfb2a(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -18780,7 +18979,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_97a44fe0c51cfb2a(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18793,7 +18992,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_97a44fe0c51cfb2a(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -18805,7 +19004,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_97a44fe0c51cfb2a(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -18818,7 +19017,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_97a44fe0c51cfb2a(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_97a44fe0c51cfb2a() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_b007099836efc2ba() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -18829,7 +19028,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -18839,7 +19038,7 @@ void _wrap_delete_dist_devices_options_cdist_97a44fe0c51cfb2a(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_97a44fe0c51cfb2a(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -18851,7 +19050,7 @@ void _wrap_dist_devices_options_add_result_cdist_97a44fe0c51cfb2a(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -18885,7 +19084,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_b007099836efc2ba(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18898,7 +19097,7 @@ intgo _wrap_dist_device_replica_cdist_97a44fe0c51cfb2a(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18930,7 +19129,7 @@ _gostring_ _wrap_dist_device_axis_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -18960,7 +19159,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_97a44fe0c51cfb2a(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_b007099836efc2ba(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -18972,7 +19171,7 @@ void _wrap_dist_halo_ndim_set_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18985,7 +19184,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_97a44fe0c51cfb2a() {
+dist_halo *_wrap_new_dist_halo_cdist_b007099836efc2ba() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -18996,7 +19195,7 @@ dist_halo *_wrap_new_dist_halo_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -19006,7 +19205,7 @@ void _wrap_delete_dist_halo_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19020,7 +19219,7 @@ void _wrap_dist_halo_set_parts_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19034,7 +19233,7 @@ void _wrap_dist_halo_set_low_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19048,7 +19247,7 @@ void _wrap_dist_halo_set_high_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -19062,7 +19261,7 @@ void _wrap_dist_halo_set_edges_cdist_97a44fe0c51cfb2a(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -19097,7 +19296,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_97a44fe0c51cfb2a(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_b007099836efc2ba(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -19134,7 +19333,7 @@ _gostring_ _wrap_dist_reshard_cdist_97a44fe0c51cfb2a(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_97a44fe0c51cfb2a(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_b007099836efc2ba(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -19163,7 +19362,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_97a44fe0c51cfb2a(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19183,7 +19382,7 @@ intgo _wrap_fail_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19203,7 +19402,7 @@ intgo _wrap_fail_as_told_cdist_97a44fe0c51cfb2a(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19228,7 +19427,7 @@ _gostring_ _wrap_rpc_arguments_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_97a44fe0c51cfb2a(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_b007099836efc2ba(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -19241,7 +19440,7 @@ _gostring_ _wrap_Text_text_cdist_97a44fe0c51cfb2a(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19264,7 +19463,7 @@ _gostring_ _wrap_Text_explain_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -19287,7 +19486,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -19310,7 +19509,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -19333,7 +19532,7 @@ _gostring_ _wrap_Text_describe_value_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -19356,7 +19555,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_97a44fe0c51cfb2a(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19379,7 +19578,7 @@ _gostring_ _wrap_Text_write_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -19402,7 +19601,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_97a44fe0c51cfb2a(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -19425,7 +19624,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_97a44fe0c51cfb2a(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19455,7 +19654,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -19478,7 +19677,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_b007099836efc2ba(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19506,7 +19705,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_97a44fe0c51cfb2a(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_97a44fe0c51cfb2a() {
+Text *_wrap_new_Text_cdist_b007099836efc2ba() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -19517,7 +19716,7 @@ Text *_wrap_new_Text_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_Text_cdist_97a44fe0c51cfb2a(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_b007099836efc2ba(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -19527,7 +19726,7 @@ void _wrap_delete_Text_cdist_97a44fe0c51cfb2a(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19550,7 +19749,7 @@ _gostring_ _wrap_Stragglers_read_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19563,7 +19762,7 @@ long long _wrap_Stragglers_size_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19578,7 +19777,7 @@ intgo _wrap_Stragglers_collective_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19593,7 +19792,7 @@ intgo _wrap_Stragglers_group_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19608,7 +19807,7 @@ intgo _wrap_Stragglers_replica_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19623,7 +19822,7 @@ intgo _wrap_Stragglers_worker_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19638,7 +19837,7 @@ long long _wrap_Stragglers_rounds_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19653,7 +19852,7 @@ long long _wrap_Stragglers_times_last_cdist_97a44fe0c51cfb2a(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19668,7 +19867,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_97a44fe0c51cfb2a(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19683,7 +19882,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_97a44fe0c51cfb2a(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -19698,7 +19897,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_97a44fe0c51cfb2a() {
+Stragglers *_wrap_new_Stragglers_cdist_b007099836efc2ba() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -19709,7 +19908,7 @@ Stragglers *_wrap_new_Stragglers_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -19719,7 +19918,7 @@ void _wrap_delete_Stragglers_cdist_97a44fe0c51cfb2a(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19732,7 +19931,7 @@ long long _wrap_Numbers_size_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19747,7 +19946,7 @@ long long _wrap_Numbers_at_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19759,7 +19958,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19771,7 +19970,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19783,7 +19982,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_97a44fe0c51cfb2a(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19795,7 +19994,7 @@ void _wrap_Numbers_topology_serialized_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -19807,7 +20006,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_97a44fe0c51cfb2a(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -19834,7 +20033,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_97a44fe0c51cfb2a(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -19861,7 +20060,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_97a44fe0c51cfb2
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19873,7 +20072,7 @@ void _wrap_Numbers_partition_shape_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19885,7 +20084,7 @@ void _wrap_Numbers_partition_dimensions_cdist_97a44fe0c51cfb2a(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -19910,7 +20109,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_97a44fe0c51cfb2a(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19950,7 +20149,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -19973,7 +20172,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_97a44fe0c51cfb2a(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_97a44fe0c51cfb2a() {
+Numbers *_wrap_new_Numbers_cdist_b007099836efc2ba() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -19984,7 +20183,7 @@ Numbers *_wrap_new_Numbers_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_Numbers_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -19994,7 +20193,7 @@ void _wrap_delete_Numbers_cdist_97a44fe0c51cfb2a(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_97a44fe0c51cfb2a(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -20019,7 +20218,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_97a44fe0c51cfb2a(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -20050,7 +20249,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_97a44fe0c51cfb2a(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -20077,7 +20276,7 @@ void _wrap_tensor_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -20091,7 +20290,7 @@ void _wrap_set_number_at_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_b007099836efc2ba(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -20112,7 +20311,7 @@ void _wrap_Destinations_add_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_b007099836efc2ba(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -20125,7 +20324,7 @@ dist_destination *_wrap_Destinations_get_cdist_97a44fe0c51cfb2a(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_97a44fe0c51cfb2a() {
+Destinations *_wrap_new_Destinations_cdist_b007099836efc2ba() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -20136,7 +20335,7 @@ Destinations *_wrap_new_Destinations_cdist_97a44fe0c51cfb2a() {
 }
 
 
-void _wrap_delete_Destinations_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_b007099836efc2ba(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -20146,7 +20345,7 @@ void _wrap_delete_Destinations_cdist_97a44fe0c51cfb2a(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20184,7 +20383,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_97a44fe0c51cfb2a(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20222,7 +20421,7 @@ _gostring_ _wrap_quick_broadcast_cdist_97a44fe0c51cfb2a(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -20250,7 +20449,7 @@ _gostring_ _wrap_run_until_cdist_97a44fe0c51cfb2a(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_97a44fe0c51cfb2a(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

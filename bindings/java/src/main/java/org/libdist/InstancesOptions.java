@@ -15,6 +15,8 @@ public final class InstancesOptions {
     private int maxQueued;
     private long spinNanos;
     private boolean helperThreads;
+    private long stuckNanos;
+    private int maxReplaced;
     private ReplicaFunction<?> createState; // null: instances have no state
     private Consumer<Object> destroyState; // null: nothing is done at their end
     private ReplicaBody<?> warmUp; // null: nothing
@@ -25,6 +27,8 @@ public final class InstancesOptions {
         maxQueued = other.maxQueued;
         spinNanos = other.spinNanos;
         helperThreads = other.helperThreads;
+        stuckNanos = other.stuckNanos;
+        maxReplaced = other.maxReplaced;
         createState = other.createState;
         destroyState = other.destroyState;
         warmUp = other.warmUp;
@@ -51,6 +55,23 @@ public final class InstancesOptions {
     public InstancesOptions helperThreads(boolean helperThreads) {
         InstancesOptions changed = new InstancesOptions(this);
         changed.helperThreads = helperThreads;
+        return changed;
+    }
+
+    /**
+     * How long after its deadline or cancel a request's function may go on before its replica gets another thread,
+     * which makes a state of its own and warms up; zero: that is never done. Not with {@link ReplicaThreads#HOST}.
+     */
+    public InstancesOptions stuck(Duration stuck) {
+        InstancesOptions changed = new InstancesOptions(this);
+        changed.stuckNanos = Durations.nanos(stuck, "stuck");
+        return changed;
+    }
+
+    /** How often that may be done; 0: 4 times. */
+    public InstancesOptions maxReplaced(int maxReplaced) {
+        InstancesOptions changed = new InstancesOptions(this);
+        changed.maxReplaced = maxReplaced;
         return changed;
     }
 
@@ -96,6 +117,8 @@ public final class InstancesOptions {
         options.setMax_queued(maxQueued);
         options.setSpin_ns(spinNanos);
         options.setHelper_threads(helperThreads ? 1 : 0);
+        options.setStuck_ns(stuckNanos);
+        options.setMax_replaced(maxReplaced);
         options.set_functions(token, createState == null ? 0 : 1, warmUp == null ? 0 : 1);
         return options;
     }

@@ -10,6 +10,7 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_collective_options;
 
@@ -109,6 +110,16 @@ public final class Replica extends DeviceContext {
      */
     public <T> T instanceState(Class<T> type) {
         return type.cast(instanceState());
+    }
+
+    /**
+     * The version that this replica's run sees, the same to its end.
+     *
+     * @throws DistException FAILED_PRECONDITION nothing has been published
+     */
+    public <T> Version<T> version(Versions<T> versions) {
+        Objects.requireNonNull(versions, "versions");
+        return versions.seenBy(active("replica_version"));
     }
 
     /**

@@ -56,7 +56,7 @@ public class Request<T> extends CompletableFuture<T> {
         /** The native call, which leaves a handle in out. */
         void submit(Uses now, long token, long queue, long[] out) {
             DistModule.submit(now.of(strategy), token, options.priority(), options.timeoutNanos(),
-                    now.ofNullable(options.cancel()), queue, out);
+                    now.ofNullable(options.cancel()), queue, options.requestId(), out);
         }
 
         final long work() {

@@ -30,6 +30,7 @@ public final class StrategyOptions {
     private boolean useSpmdPartitioning;
     private ClusterResolver clusterResolver;
     private Network network;
+    private int[] cpus = {}; // none: not given
     private int[] replicasOfWorkers; // null: not given
     private long stagingBytes;
     private Transport transport = Transport.AUTO;
@@ -59,6 +60,7 @@ public final class StrategyOptions {
         copy.useSpmdPartitioning = useSpmdPartitioning;
         copy.clusterResolver = clusterResolver;
         copy.network = network;
+        copy.cpus = cpus;
         copy.replicasOfWorkers = replicasOfWorkers;
         copy.stagingBytes = stagingBytes;
         copy.transport = transport;
@@ -245,6 +247,16 @@ public final class StrategyOptions {
     }
 
     /**
+     * Where libdist's threads may be, by the system's numbers: {@link #placedOnCores} chooses among them, and
+     * replicas: 0 counts them. Threads of the program's are never moved. None: the calling thread's affinity mask.
+     */
+    public StrategyOptions cpus(int... cpus) {
+        StrategyOptions copy = copy();
+        copy.cpus = Objects.requireNonNull(cpus, "cpus").clone();
+        return copy;
+    }
+
+    /**
      * The most memory that collectives under way may take that wait for others; 0: 64 MiB, or 2 MiB a replica
      * where that is more.
      */
@@ -297,6 +309,9 @@ public final class StrategyOptions {
         options.setTransport(transport.code);
         options.setReform(reform.code);
         options.setStaging_bytes(stagingBytes);
+        if (cpus.length > 0) {
+            options.set_cpus(cpus, cpus.length);
+        }
         if (replicasOfWorkers != null) {
             options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);
         }

@@ -13,33 +13,35 @@ public final class SubmitOptions {
     /** The greatest. */
     public static final int PRIORITY_MAX = 7;
     /** Priority 0, without a deadline. */
-    public static final SubmitOptions DEFAULT = new SubmitOptions(0, 0, null, null);
+    public static final SubmitOptions DEFAULT = new SubmitOptions(0, 0, null, null, 0);
 
     private final int priority;
     private final long timeoutNanos;
     private final Cancel cancel; // null: none
     private final Executor executor; // null: libdist's own thread
+    private final long requestId;
 
-    private SubmitOptions(int priority, long timeoutNanos, Cancel cancel, Executor executor) {
+    private SubmitOptions(int priority, long timeoutNanos, Cancel cancel, Executor executor, long requestId) {
         this.priority = priority;
         this.timeoutNanos = timeoutNanos;
         this.cancel = cancel;
         this.executor = executor;
+        this.requestId = requestId;
     }
 
     /** {@link #PRIORITY_MIN} to {@link #PRIORITY_MAX}: the greater comes first. */
     public SubmitOptions priority(int priority) {
-        return new SubmitOptions(priority, timeoutNanos, cancel, executor);
+        return new SubmitOptions(priority, timeoutNanos, cancel, executor, requestId);
     }
 
     /** Until the request's end, from now; zero: none. */
     public SubmitOptions timeout(Duration timeout) {
-        return new SubmitOptions(priority, Durations.nanos(timeout, "timeout"), cancel, executor);
+        return new SubmitOptions(priority, Durations.nanos(timeout, "timeout"), cancel, executor, requestId);
     }
 
     /** What ends this request, with CANCELLED. */
     public SubmitOptions cancel(Cancel cancel) {
-        return new SubmitOptions(priority, timeoutNanos, Objects.requireNonNull(cancel, "cancel"), executor);
+        return new SubmitOptions(priority, timeoutNanos, Objects.requireNonNull(cancel, "cancel"), executor, requestId);
     }
 
     /**
@@ -47,7 +49,13 @@ public final class SubmitOptions {
      * the program share, which a slow dependent holds up.
      */
     public SubmitOptions executor(Executor executor) {
-        return new SubmitOptions(priority, timeoutNanos, cancel, Objects.requireNonNull(executor, "executor"));
+        return new SubmitOptions(priority, timeoutNanos, cancel, Objects.requireNonNull(executor, "executor"),
+                requestId);
+    }
+
+    /** In traces ({@link Strategy#writeTrace}), to find it there; 0: libdist numbers them from 1 on. */
+    public SubmitOptions requestId(long requestId) {
+        return new SubmitOptions(priority, timeoutNanos, cancel, executor, requestId);
     }
 
     int priority() {
@@ -60,6 +68,10 @@ public final class SubmitOptions {
 
     Cancel cancel() {
         return cancel;
+    }
+
+    long requestId() {
+        return requestId;
     }
 
     Executor executor() {

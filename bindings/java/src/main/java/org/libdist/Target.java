@@ -83,6 +83,9 @@ abstract class Target {
         throw unexpected();
     }
 
+    /** libdist no longer uses it. */
+    void released() throws Exception {}
+
     void step(long replica, long batch) throws Exception {
         throw unexpected();
     }

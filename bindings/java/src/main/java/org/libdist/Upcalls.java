@@ -326,6 +326,10 @@ final class Upcalls extends Callbacks {
 
     @Override
     public void release(long token) {
+        run(token, target -> {
+            target.released();
+            return 0;
+        });
         unregister(token);
     }
 }

@@ -26,6 +26,7 @@ final class Words {
     private static final Map<String, String> FUNCTIONS = Map.ofEntries(Map.entry("run", "Strategy.run"),
             Map.entry("run_values", "Strategy.runValues"), Map.entry("submit", "Strategy.submit"), Map.entry("batcher_create", "Strategy.batcher"),
             Map.entry("batcher_count", "Batcher.numWaiting"), Map.entry("work_take", "Item.take"),
+            Map.entry("versions_create", "new Versions"), Map.entry("versions_destroy", "Versions.close"),
             Map.entry("serve", "Strategy.serve"), Map.entry("instances_open", "Strategy.openInstances"),
             Map.entry("instances_close", "Strategy.closeInstances"), Map.entry("strategy_create", "new Strategy"),
             Map.entry("replica_enter", "Strategy.enter"), Map.entry("set_strategy", "Strategy.setCurrent"),
@@ -110,7 +111,7 @@ final class Words {
             Map.entry("iterator", "BatchIterator"), Map.entry("metric", "Metric"),
             Map.entry("checkpoint", "Checkpoint"), Map.entry("topology", "Topology"),
             Map.entry("device_assignment", "DeviceAssignment"), Map.entry("cross_device", "CrossDevice"),
-            Map.entry("partition", "Partition"), Map.entry("cancel", "Cancel"), Map.entry("batch", "Batch"), Map.entry("batcher", "Batcher"),
+            Map.entry("partition", "Partition"), Map.entry("cancel", "Cancel"), Map.entry("batch", "Batch"), Map.entry("batcher", "Batcher"), Map.entry("versions", "Versions"),
             Map.entry("reduce_op", "ReduceOp"), Map.entry("aggregation", "Aggregation"),
             Map.entry("synchronization", "Synchronization"), Map.entry("communication", "Communication"),
             Map.entry("communication_options", "CommunicationOptions"), Map.entry("input_mode", "InputMode"),
@@ -128,7 +129,7 @@ final class Words {
     /** Fields and parameters of another name than C's in Java's manner; the others that there are. */
     private static final Map<String, String> FIELDS = Map.ofEntries(Map.entry("timeout_ns", "timeout"),
             Map.entry("window_ns", "window"), Map.entry("grace_ns", "grace"),
-            Map.entry("num_replicas", "replicas"), Map.entry("spin_ns", "spin"), Map.entry("max_delay_ns", "maxDelay"), Map.entry("num_devices", "devices"),
+            Map.entry("num_replicas", "replicas"), Map.entry("spin_ns", "spin"), Map.entry("stuck_ns", "stuck"), Map.entry("num_cpus", "cpus"), Map.entry("max_delay_ns", "maxDelay"), Map.entry("num_devices", "devices"),
             Map.entry("num_axes", "axes"), Map.entry("reduce_fn", "reducer"),
             Map.entry("initial_fn", "initial"), Map.entry("metadata_keys", "metadata"),
             Map.entry("num_batch_sizes", "the number of sizes"), Map.entry("num_jobs", "the number of jobs"),
@@ -144,7 +145,7 @@ final class Words {
             + "|parameter_device|per_example_loss|place_dataset_on_device|replica_ids?|replication_mode"
             + "|sample_weight|shard_(hint|policy)|use_spmd_partitioning|worker_(index|batches)|batch_sizes|as_one_process"
             + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
-            + "|num_(accelerators|parts|rows|threads)|max_queued|helper_threads|max_(items|waiting|bytes|results)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
+            + "|num_(accelerators|parts|rows|threads)|max_(queued|replaced)|request_id|helper_threads|max_(items|waiting|bytes|results)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
             + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"
             + "|m(ax|in)_shard_bytes|max_shards|min_workers|credit_bytes|replicas_of_workers|staging_bytes"
             + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call"

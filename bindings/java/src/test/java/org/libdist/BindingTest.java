@@ -53,6 +53,7 @@ public final class BindingTest {
         PreemptionTest.addTo(tap);
         ServeTest.addTo(tap);
         BatchTest.addTo(tap);
+        VersionTest.addTo(tap);
         RpcTest.addTo(tap);
         ServersTest.addTo(tap);
         BadInputTest.addTo(tap);

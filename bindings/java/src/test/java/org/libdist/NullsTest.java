@@ -34,7 +34,7 @@ final class NullsTest {
     private static final Set<Class<?>> GIVEN =
             Set.of(Drift.class, Properties.class, Straggler.class, InputContext.class, UpdatePlace.class,
                     Work.class, Plan.class, Checkpoint.class, Elements.class, Block.class, RpcContext.class,
-                    Closure.class, CoordinatorStats.class, Instances.class, Request.class, Item.class, Batch.class, Batcher.class);
+                    Closure.class, CoordinatorStats.class, Instances.class, Request.class, Item.class, Batch.class, Batcher.class, Version.class);
     /** What needs libdist-grpc.so. */
     private static final Set<Class<?>> OF_GRPC = Set.of(RpcClient.class, RemoteValue.class, Coordinator.class);
 
@@ -161,7 +161,7 @@ final class NullsTest {
                     CheckpointOptions.DEFAULT, ApplyOptions.sgd(1), DirectBuffers.floats(1),
                     DirectBuffers.doubles(1), DirectBuffers.ints(1), DirectBuffers.longs(1), RpcCallOptions.DEFAULT,
                     RpcClientOptions.DEFAULT, RpcServerOptions.DEFAULT, new RpcServer("127.0.0.1:0"), Server.local(), ServerOptions.DEFAULT,
-                    CoordinatorOptions.DEFAULT, PsVariableOptions.DEFAULT, ScheduleOptions.DEFAULT, InstancesOptions.DEFAULT, SubmitOptions.DEFAULT, BatcherOptions.DEFAULT, ItemOptions.DEFAULT, new String[] {"x"},
+                    CoordinatorOptions.DEFAULT, PsVariableOptions.DEFAULT, ScheduleOptions.DEFAULT, InstancesOptions.DEFAULT, SubmitOptions.DEFAULT, BatcherOptions.DEFAULT, ItemOptions.DEFAULT, new Versions<String>(), new String[] {"x"},
                     (PartitionFunction) (dtype, shape) -> shape));
             if (RpcTest.isThere()) {
                 RpcClient client = new RpcClient("127.0.0.1:1"); // where nobody is

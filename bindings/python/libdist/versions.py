@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Versions: something that all replicas read, weights for example, and that is replaced while they run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Callable, Generic, Optional, TypeVar
+
+from . import _calls, _cdist
+from ._options import nanoseconds
+from .errors import DeadlineExceeded, FailedPrecondition
+
+T = TypeVar("T")
+
+SLICE = 0.05  # seconds after which who waits in C looks for signals
+
+
+class _Published:
+    """What a version's token stands for, until it is released."""
+
+    def __init__(self, content: Any, release: Optional[Callable[[Any], Any]]) -> None:
+        self.content = content
+        self._release = release
+
+    def on_release(self) -> None:
+        try:
+            if self._release is not None:
+                self._release(self.content)
+        except Exception:  # nobody is there to be told
+            pass
+
+
+class Versions(Generic[T]):
+    """A series of something that all replicas read, and that is replaced while they run. Any thread may use it.
+
+    All replicas of a run see one version, the latest when the first of them asks, to the end of the run; so do its logical
+    devices. A request is a run of one. A version stays until it is neither the latest nor seen by a run.
+
+    release(content): ends a version that nobody sees any more: called once for each, on the thread that lets go of it last;
+    it waits for no request or version, and what it raises is dropped. None: nothing is done.
+    """
+
+    def __init__(self, release: Optional[Callable[[T], Any]] = None) -> None:
+        self._handle = 0
+        if release is not None and not callable(release):
+            raise TypeError(f"dist_versions_create(): release is not callable: {release!r}")
+        self._release = release
+        self._users = 0
+        self._closed = False
+        self._lock = threading.Lock()
+        self._handle = _cdist.dist_versions_create(None)
+
+    def _call(self, name: str, native: Callable[..., Any], *arguments: Any) -> Any:
+        """A native call with the handle, which ends after it where close() comes meanwhile."""
+        with self._lock:
+            if self._closed:
+                raise FailedPrecondition(f"{name}(): the versions are closed")
+            self._users += 1
+        try:
+            return native(self._handle, *arguments)
+        finally:
+            with self._lock:
+                self._users -= 1
+            self._end_unused()
+
+    def _end_unused(self) -> None:
+        with self._lock:
+            if not self._closed or self._users > 0 or not self._handle:
+                return
+            handle, self._handle = self._handle, 0
+        _cdist.dist_versions_destroy(handle)  # calls release
+
+    def publish(self, content: T) -> int:
+        """Makes content the latest version; its number: 1, 2, 3 and so on.
+
+        Also inside a replica, whose run goes on with the version that it sees.
+        """
+        token = _calls.keep(_Published(content, self._release))
+        try:
+            return int(self._call("dist_versions_publish", _cdist.dist_versions_publish, token))
+        except BaseException:
+            _calls.release(token)
+            raise
+
+    @property
+    def latest(self) -> int:
+        """The number of the latest version; 0: there is none."""
+        return int(self._call("dist_versions_latest", _cdist.dist_versions_latest))
+
+    def wait(self, number: int, timeout: Optional[float] = None) -> None:
+        """Waits until all versions before `number` have been released, at most `timeout` seconds.
+
+        None, or negative: no limit. DeadlineExceeded says which versions runs still see. Outside the replicas' functions: a run may see such a version.
+        """
+        end = None if timeout is None or timeout < 0 else time.monotonic() + timeout
+        while True:
+            left = SLICE if end is None else min(end - time.monotonic(), SLICE)
+            try:
+                self._call("dist_versions_await", _cdist.dist_versions_await, number, nanoseconds(left) if left > 0 else 0)
+                return
+            except DeadlineExceeded:
+                if end is not None and time.monotonic() >= end:
+                    raise
+
+    def _seen(self, replica: int) -> tuple[T, int]:
+        token, number = self._call("dist_replica_version", lambda native: _cdist.dist_replica_version(replica, native))
+        return _calls.target_of(token).content, number
+
+    def close(self) -> None:
+        """Gives up the series: the latest version is released when no run sees it any more. Runs may be under way."""
+        with self._lock:
+            self._closed = True
+        self._end_unused()
+
+    def __enter__(self) -> Versions[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_versions_destroy) -> None:
+        if self._handle:
+            handle, self._handle = self._handle, 0
+            _destroy(handle)
