@@ -193,14 +193,14 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
 Status work_in_crowd(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
-  ErrorRecord report;
   const auto work = [&](bool* out_shares) -> const ErrorRecord* {
     if (member.recorder != nullptr) member.recorder->arrived();
     const Offers offers(member);
     const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
     if (const int rank = exchange.first_refusing(group); rank >= 0) {
-      explain(member, call, exchange, rank, &report);
-      return &report;
+      // Where this member's failure will be: the stack has no room for it beside all of the work.
+      explain(member, call, exchange, rank, &last_error());
+      return &last_error();
     }
     *out_shares = route_of_met(group, exchange) != Route::kAlone;
     if (*out_shares) return nullptr;
