@@ -21,7 +21,7 @@ typedef struct series {
   model models[MODELS];
   int next;
   atomic_int published, released, bad; /* bad: released when it was not there */
-  pthread_t last_release;              /* the thread of the latest one */
+  _Atomic pthread_t last_release;      /* the thread of the latest one */
 } series;
 
 static inline series *series_with(const dist_allocator *allocator) {
