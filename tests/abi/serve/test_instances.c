@@ -208,7 +208,7 @@ static void threads_of_the_host(void **state) {
   models all = {0};
   dist_instances_options options = with_models(&all);
   assert_ok(dist_instances_open(strategy, &options));
-  assert_int_equal(count_threads(), before);
+  await_threads(before);
   assert_int_equal(atomic_load(&all.made), 0);
   pthread_t threads[2];
   server servers[2];
