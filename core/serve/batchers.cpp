@@ -36,8 +36,7 @@ void Instances::enqueue_step(Request& step) noexcept {
 bool Instances::withdraw_step(Request& step) noexcept {
   const std::lock_guard lock(mutex_);
   if (!step.queued) return false;
-  queue_.withdraw(step);
-  if (queue_.any_for_all() != nullptr) dispatch();
+  withdraw(step);
   return true;
 }
 

@@ -195,6 +195,12 @@ void Instances::give(int rank, Request& request) noexcept {
   to.bell.advance();
 }
 
+// Under the mutex. Whoever wants all instances may have waited for this one alone.
+void Instances::withdraw(RequestQueue::Entry& entry) noexcept {
+  queue_.withdraw(entry);
+  if (queue_.any_for_all() != nullptr) dispatch();
+}
+
 void Instances::grant(RequestQueue::Entry& entry) noexcept {
   auto& asker = static_cast<Asker&>(entry);
   // It may be gone once its thread reads this.
@@ -257,15 +263,23 @@ int64_t Instances::end_overdue_requests() noexcept {
       RequestQueue::Entry* const first = queue_.first_deadline();
       if (first == nullptr) return 0;
       if (first->deadline_ns > host_.now_ns()) return first->deadline_ns;
-      queue_.withdraw(*first);
+      withdraw(*first);
       over = static_cast<Request*>(first);
-      if (queue_.any_for_all() != nullptr) dispatch();
     }
     end_unbegun(*over, overdue_in_queue(*over));
   }
 }
 
 int64_t Instances::help() noexcept { return helpers_.has_clock() ? 0 : end_overdue(); }
+
+int64_t Instances::help_and_left(int64_t end_ns) noexcept {
+  const int64_t next_ns = help();
+  const int64_t now_ns = host_.now_ns();
+  const int64_t left = end_ns == 0 ? -1 : std::max<int64_t>(end_ns - now_ns, 0);
+  if (next_ns == 0) return left;
+  const int64_t until_next = std::max<int64_t>(next_ns - now_ns, 0);
+  return left < 0 ? until_next : std::min(left, until_next);
+}
 
 ErrorRecord Instances::overdue_in_queue(const Request& request) const noexcept {
   ErrorRecord why = record_of(DIST_DEADLINE_EXCEEDED);
@@ -293,8 +307,7 @@ void Instances::withdraw_cancelled(Request& request, const char* reason) noexcep
       }
       return;
     }
-    queue_.withdraw(request);
-    if (queue_.any_for_all() != nullptr) dispatch();
+    withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
   std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %.900s", reason);
@@ -316,8 +329,7 @@ void Instances::cancel(Request& request) noexcept {
       }
       return;
     }
-    queue_.withdraw(request);
-    if (queue_.any_for_all() != nullptr) dispatch();
+    withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
   copy_text(why.message, "the request was cancelled before it began: dist_work_cancel()");

@@ -112,6 +112,8 @@ class Instances final : public Counted, public Tenant {
   // For waiting threads: does what the clock's thread would, where there is none. When the next deadline is; 0: others see
   // to it.
   int64_t help() noexcept;
+  // The same, and how long to sleep then: until that, and at most until `end_ns` of the host's clock (0: none). < 0: no limit.
+  int64_t help_and_left(int64_t end_ns) noexcept;
   // Whether the calling thread may wait for a request: in a replica's function it would hold up what it waits for.
   Status check_wait(const char* call) const noexcept;
   // FAILED_PRECONDITION on the thread that calls the host's dist_done_fn.
@@ -226,6 +228,7 @@ class Instances final : public Counted, public Tenant {
   }
   void dispatch() noexcept;
   void give(int rank, Request& request) noexcept;
+  void withdraw(RequestQueue::Entry& entry) noexcept;
   void grant(RequestQueue::Entry& entry) noexcept;
   void end_queued(const ErrorRecord& why) noexcept;
   void end_all(const char* reason) noexcept;

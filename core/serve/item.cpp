@@ -136,14 +136,9 @@ Status Item::take(int64_t timeout_ns, void** out) noexcept {
     if (was_full) batcher_.has_room_again(*this);
     if (*out != nullptr || over || timeout_ns == 0) return kOk;
     if (!std::exchange(may_wait, true)) DIST_TRY(home().check_wait("dist_work_take"));
-    const int64_t next_ns = home().help();
-    const int64_t now_ns = host.now_ns();
-    int64_t left = end_ns == 0 ? -1 : end_ns - now_ns;
-    if (end_ns != 0 && left <= 0) return kOk;
-    if (next_ns != 0) {
-      const int64_t until_next = std::max<int64_t>(next_ns - now_ns, 0);
-      left = left < 0 ? until_next : std::min(left, until_next);
-    }
+    const int64_t left = home().help_and_left(end_ns);
+    if (end_ns != 0 && host.now_ns() >= end_ns) return kOk;
+    if (left == 0) continue;
     const auto changed = [&] { return news_.value.load(std::memory_order_seq_cst) != seen; };
     if (!spin_until(WaitPolicy{}, changed)) news_.sleep(seen, host.slice_ns(left), WaitPolicy{}, changed);
   }

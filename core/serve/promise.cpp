@@ -76,7 +76,7 @@ void Promise::end_in_signal(const ErrorRecord& why) noexcept {
   Ref<Cancel> kept = std::exchange(cancel_, {});
   const bool linked = std::exchange(linked_, false);
   // The use that is let go of may be the last: the request stays until the link is said to be there again.
-  uses_.fetch_add(1, std::memory_order_relaxed);
+  hold();
   end(Status(why.code), &why);
   cancel_ = std::move(kept);
   linked_ = linked;
@@ -143,16 +143,12 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
   while (at == n && !spin_until(WaitPolicy{}, done)) {
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     if (done()) break;
-    const int64_t next_ns = home_.help();
-    int64_t left = end_ns == 0 ? -1 : end_ns - host.now_ns();
-    if (end_ns != 0 && left <= 0) {
+    const int64_t left = home_.help_and_left(end_ns);
+    if (end_ns != 0 && host.now_ns() >= end_ns) {
       return fail(DIST_DEADLINE_EXCEEDED, "dist_work_wait(): the request has not ended within %s; it goes on",
                   DurationText(timeout_ns).text);
     }
-    if (next_ns != 0) {
-      const int64_t until_next = std::max<int64_t>(next_ns - host.now_ns(), 0);
-      left = left < 0 ? until_next : std::min(left, until_next);
-    }
+    if (left == 0) continue;
     word.sleep(seen, host.slice_ns(left), WaitPolicy{},
                [&] { return word.value.load(std::memory_order_seq_cst) != seen; });
   }

@@ -105,8 +105,7 @@ template <class News>
 void Instances::await(Word& bell, uint32_t rung, News&& news) noexcept {
   const WaitPolicy policy = idling();
   if (spin_until(policy, news)) return;
-  const int64_t next_ns = help();
-  const int64_t left = next_ns == 0 ? -1 : std::max<int64_t>(next_ns - host_.now_ns(), 0);
+  const int64_t left = help_and_left(0);
   if (left != 0) bell.sleep(rung, host_.slice_ns(left), policy, news);
 }
 

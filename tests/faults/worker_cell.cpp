@@ -89,4 +89,15 @@ std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t 
   return cells;
 }
 
+void WorkerCell::spoil(int32_t* kind, Fault* wrong) const {
+  switch (fault) {
+    case WorkerFault::kOtherCollective: *kind = DIST_COLLECTIVE_BARRIER; break;
+    case WorkerFault::kOtherOp: *wrong = Fault::kWrongOp; break;
+    case WorkerFault::kOtherDtype: *wrong = Fault::kWrongDtype; break;
+    case WorkerFault::kOtherShape: *wrong = Fault::kWrongCount; break;
+    case WorkerFault::kOtherRoot: *wrong = Fault::kWrongRoot; break;
+    default: break;
+  }
+}
+
 }  // namespace faults

@@ -65,6 +65,8 @@ struct WorkerCell {
   // Of those who do it, the first.
   int first_guilty() const { return guilty * replicas + (local < 0 ? 0 : local); }
   int step() const { return when == When::kFirst ? 0 : when == When::kMiddle ? kSteps / 2 : kSteps - 1; }
+  // What the guilty one's call is instead: its collective, and how it differs otherwise.
+  void spoil(int32_t* kind, Fault* wrong) const;
   // Planned: the trouble comes to light where the plan is made, not in one of its rounds.
   bool at_planning() const {
     return form == Form::kPlanned &&

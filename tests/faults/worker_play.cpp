@@ -159,14 +159,7 @@ class WorkerActor {
   }
   dist_status misbehave(int k) {
     Step::Recipe mine = recipe(k);
-    switch (cell_.fault) {
-      case WorkerFault::kOtherCollective: mine.kind = DIST_COLLECTIVE_BARRIER; break;
-      case WorkerFault::kOtherOp: mine.wrong = Fault::kWrongOp; break;
-      case WorkerFault::kOtherDtype: mine.wrong = Fault::kWrongDtype; break;
-      case WorkerFault::kOtherShape: mine.wrong = Fault::kWrongCount; break;
-      case WorkerFault::kOtherRoot: mine.wrong = Fault::kWrongRoot; break;
-      default: break;
-    }
+    cell_.spoil(&mine.kind, &mine.wrong);
     Step step(member_, mine);
     dist_status status = cell_.disagrees() ? DIST_OK : step.prepare();
     if (status != DIST_OK) return status;

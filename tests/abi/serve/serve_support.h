@@ -25,6 +25,17 @@ static inline dist_status hold_here(dist_replica *replica, void *user_data) {
   return DIST_OK;
 }
 
+/* Runs until it is told to end. */
+static inline dist_status until_told(dist_replica *replica, void *user_data) {
+  held *self = user_data;
+  gate_add(&self->inside);
+  for (;;) {
+    const dist_status status = dist_replica_check(replica);
+    if (status != DIST_OK) return status;
+    sched_yield();
+  }
+}
+
 static inline dist_status count_here(dist_replica *replica, void *user_data) {
   (void)replica;
   atomic_fetch_add((atomic_int *)user_data, 1);

@@ -125,16 +125,6 @@ static void a_state_that_cannot_be_made(void **state) {
 
 /* ---- Closing ---- */
 
-static dist_status until_told(dist_replica *replica, void *user_data) {
-  held *self = user_data;
-  gate_add(&self->inside);
-  for (;;) {
-    const dist_status status = dist_replica_check(replica);
-    if (status != DIST_OK) return status;
-    sched_yield();
-  }
-}
-
 static void closing_loses_nothing(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);

@@ -228,17 +228,6 @@ static void a_failure_is_of_one_alone(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Runs until it is told to end. */
-static dist_status until_told(dist_replica *replica, void *user_data) {
-  held *self = user_data;
-  gate_add(&self->inside);
-  for (;;) {
-    const dist_status status = dist_replica_check(replica);
-    if (status != DIST_OK) return status;
-    sched_yield();
-  }
-}
-
 static void deadlines(void **state) {
   (void)state;
   stepping_clock clock = {1000, 0};
