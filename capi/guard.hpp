@@ -47,6 +47,8 @@ inline const Replica& unwrap(const dist_replica* handle) noexcept {
 }
 inline dist_replica* wrap(Replica* replica) noexcept { return reinterpret_cast<dist_replica*>(replica); }
 
+inline Budget* unwrap(dist_budget* handle) noexcept { return reinterpret_cast<Budget*>(handle); }
+inline dist_budget* wrap(Budget* budget) noexcept { return reinterpret_cast<dist_budget*>(budget); }
 inline Cancel* unwrap(dist_cancel* handle) noexcept { return reinterpret_cast<Cancel*>(handle); }
 inline const Cancel* unwrap(const dist_cancel* handle) noexcept {
   return reinterpret_cast<const Cancel*>(handle);

@@ -90,6 +90,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(
         check_list(given.cpus, given.num_cpus, "dist_strategy_create", "options->cpus", "options->num_cpus"));
     wanted.cpus = {given.cpus, given.num_cpus};
+    wanted.budget = unwrap(given.budget);
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;

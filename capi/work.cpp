@@ -36,7 +36,8 @@ dist_status on_collective(dist_work* work, const char* name, Body&& body) {
   return on_work(work, name, [&](HostWork& any) -> Status {
     Work* const own = any.collective();
     if (own == nullptr)
-      return failed_precondition("%s(): this is the work of a request, or of a batch's item, which was not planned", name);
+      return failed_precondition(
+          "%s(): this is the work of a request, or of a batch's item, which was not planned", name);
     DIST_TRY(own->check_owner(works_here(), name));
     return body(*own);
   });

@@ -79,6 +79,7 @@ void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
 // it ends when somebody comes back for the next.
 void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
   given_up_ = true;
+  give_threads_back();
   if (options_.workers != nullptr) options_.workers->end_run(Status(why.code), why);
   outcome_ = Status(why.code);
   outcome_error_ = why;
@@ -110,17 +111,20 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
                                current().replica->name().number());
   }
   Seat& seat = seats_[index(local)];
+  const BudgetStay stay = stay_inside();
   Unseen unseen;  // released once the lock is open
   const bool in_time = lock_when([&] { return may_enter(seat); });
   const RunLockHolder holder(lock_);
   unseen.take(unseen_);
-  if (closing_.load(std::memory_order_relaxed)) return shutting_down();
+  if (closing_.load(std::memory_order_relaxed)) {
+    stop_asking();
+    return shutting_down();
+  }
   if (open_ && seat.entered == run_ && seat.finished.value.load(std::memory_order_acquire) != run_)
     return failed_precondition("replica %d is inside already, on another thread",
                                seat.replica.name().number());
   if (!in_time) {
-    if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); !open_ && tenant != nullptr)
-      tenant->no_longer_asks();
+    stop_asking();
     return run_is_late();
   }
   if (!open_) open_run();
@@ -151,17 +155,31 @@ bool ReplicaPool::may_enter(const Seat& seat) noexcept {
 bool ReplicaPool::may_open() noexcept {
   // acquire: the tenant is whole.
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  if (tenant == nullptr) return true;
-  if (!tenant->ask_to_enter()) return false;
-  lender_ = tenant;
-  return true;
+  if (tenant != nullptr && run_lender_ == nullptr) {
+    if (!tenant->ask_to_enter()) return false;
+    run_lender_ = tenant;
+  }
+  return !ticket_ || options_.budget->ask(*ticket_);
+}
+
+// Under the lock: a thread that wanted to open a run does not want to any more. Others who do look again.
+void ReplicaPool::stop_asking() noexcept {
+  if (open_) return;
+  give_threads_back();
+  if (Tenant* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) {
+    lender->give_back();
+  } else if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr) {
+    tenant->no_longer_asks();
+  }
+  changed_.advance();
 }
 
 void ReplicaPool::close_run() noexcept {
   open_ = false;
+  give_threads_back();
   if (pins_.any()) [[unlikely]]
     let_go(unseen_);
-  if (Tenant* const lender = std::exchange(lender_, nullptr); lender != nullptr) lender->give_back();
+  if (Tenant* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) lender->give_back();
 }
 
 void ReplicaPool::open_run() noexcept {

@@ -69,6 +69,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       here_(options.num_replicas),
       pins_(memory),
       teams_(&memory) {
+  if (options.budget != nullptr) ticket_.emplace(*options.party, budget_share(), changed_);
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
   for (; made_ < options.num_replicas; ++made_) {
@@ -99,6 +100,7 @@ Replica::Loops ReplicaPool::loops_of(LocalReplica replica, int rank) const noexc
 }
 
 ReplicaPool::~ReplicaPool() {
+  give_threads_back();
   InnerPool::destroy(inner_.load(std::memory_order_acquire));
   for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
   end_threads();
@@ -245,6 +247,28 @@ class ReplicaPool::AllReplicas {
   Tenant* tenant_ = nullptr;
 };
 
+// What a run has of a budget.
+class ReplicaPool::Threads {
+ public:
+  explicit Threads(ReplicaPool& pool) noexcept : pool_(pool) {}
+  ~Threads() {
+    if (taken_ && !pool_.memory_.forked()) [[unlikely]]
+      pool_.give_threads_back();
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  Status take(const RunLimits& limits, const RunDeadline& deadline) noexcept {
+    DIST_TRY(pool_.take_threads(limits, deadline));
+    taken_ = true;
+    return kOk;
+  }
+
+ private:
+  ReplicaPool& pool_;
+  bool taken_ = false;
+};
+
 // Called by replica 0 in its merge function only, so nobody makes one at the same time.
 Status ReplicaPool::inner(ReplicaPool** out) {
   InnerPool* made = inner_.load(std::memory_order_acquire);
@@ -263,6 +287,7 @@ Status ReplicaPool::inner(ReplicaPool** out) {
     Options options = options_;
     options.threads = DIST_THREADS_CALLER;
     options.outer = this;
+    options.budget = nullptr;
     DIST_TRY(InnerPool::create(memory_, group_.policy(), host_, options, &made));
     inner_.store(made, std::memory_order_release);
   }
@@ -273,6 +298,7 @@ Status ReplicaPool::inner(ReplicaPool** out) {
 Status ReplicaPool::beside(int threads, InnerPool** out) const {
   Options options = options_;
   options.threads = threads;
+  options.budget = nullptr;
   return InnerPool::create(memory_, group_.policy(), host_, options, out);
 }
 
@@ -308,6 +334,7 @@ Status ReplicaPool::beneath(LocalReplica replica, DeviceTeam& team, InnerPool** 
   options.part_of = replica;
   options.naming.whole = options_.naming.name(static_cast<int>(replica)).replica;
   options.team = &team;
+  options.budget = nullptr;
   options.outer = this;
   WaitPolicy policy = group_.policy();
   policy.oversubscribed = n * options_.num_replicas > options_.usable_cpus;
@@ -454,6 +481,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   // Nothing begins in a run that is over.
   if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
+  const BudgetStay stay = stay_inside();
   const bool in_turn = current().turn == this;
   AllReplicas all(*this);
   DIST_TRY(all.take({limits.call, limits.timeout_ns, deadline.at_ns, limits.cancel}, in_turn));
@@ -470,6 +498,10 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
   if (scope.late()) return refused(cancelled_early(*limits.cancel));
+  Threads threads(*this);
+  if (options_.budget != nullptr && !limits.uncounted) [[unlikely]] {
+    if (const Status taken = threads.take(limits, deadline); !taken.ok()) return refused(taken);
+  }
   if (options_.workers != nullptr) [[unlikely]]
     options_.workers->begin_run(deadline);
   body_ = body;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
+#include "core/run/budget.hpp"
 #include "core/run/placement.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
@@ -60,6 +62,9 @@ struct RunLimits {
   Cancel* cancel = nullptr;       // NULL: none
   const char* call = "dist_run";  // the function that the host called, in messages
   int64_t deadline_ns = 0;        // where timeout_ns began earlier: when it is over; 0: it begins now
+  bool uncounted = false;         // it takes no thread of a budget
+  const std::atomic<bool>* cancel_asked =
+      nullptr;  // that it is to end, from before it could be cancelled; NULL: no
 };
 
 // What replica 0 leaves for its peers after a merge function.
@@ -95,6 +100,8 @@ class ReplicaPool {
     int32_t numerics = DIST_NUMERICS_ORDERED;  // of reductions that do not say
     bool no_helpers = false;                   // no thread of oneTBB's takes part in a member's loops
     WorkerLink* workers = nullptr;             // to the other workers, where there are any
+    Budget* budget = nullptr;                  // whose threads runs take; NULL: they are not counted
+    Budget::Party* party = nullptr;            // as which they do
     ReplicaCount replicas{num_replicas};       // and in all workers
   };
 
@@ -127,7 +134,10 @@ class ReplicaPool {
   int32_t name_of(int rank) const noexcept { return options_.naming.name(rank).number(); }
   void* host_state() const noexcept { return seats_[0].replica.host_state(); }
   // Of an instance's pool: Replica::give_up().
-  void give_up() noexcept { seats_[0].replica.give_up(); }
+  void give_up() noexcept {
+    seats_[0].replica.give_up();
+    give_threads_back();
+  }
   ReplicaCount replicas() const noexcept { return options_.replicas; }
   // NULL: there is no other worker.
   WorkerLink* workers() const noexcept { return options_.workers; }
@@ -209,6 +219,19 @@ class ReplicaPool {
   // while replicas are still inside; runs are refused until these are out.
   Status run(const Body& body, const RunLimits& limits);
 
+  // ---- Budgets (admission.cpp) ----
+  // How many threads of a budget a run takes.
+  int budget_share() const noexcept;
+  // Whether the calling thread is in a function that libdist called, and this strategy has a budget.
+  bool asks_inside() const noexcept;
+  // While it lives, what stands in line for this strategy passes, if the calling thread is an insider, who may wait for it.
+  BudgetStay stay_inside() const noexcept {
+    return {asks_inside() ? options_.budget : nullptr, options_.party};
+  }
+  // The same for longer than a scope, where asks_inside().
+  void enter_budget() const noexcept { options_.budget->enter_inside(*options_.party); }
+  void leave_budget() const noexcept { options_.budget->leave_inside(*options_.party); }
+
   // A turn among the runs for something else: waits for the one that is under way, at most the strategy's
   // timeout, and holds off the next.
   Status take_turn(const char* call) noexcept;
@@ -246,6 +269,7 @@ class ReplicaPool {
   class Holding;
   class AllReplicas;
   class CancelLink;
+  class Threads;
 
   // Whose pins a run sees, and as which run of that pool.
   struct Sight {
@@ -279,6 +303,9 @@ class ReplicaPool {
   void begin_groups(const RunDeadline& deadline) noexcept;
   void begin_groups_inside(const RunDeadline& deadline) noexcept;
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
+  bool of_request() const noexcept { return options_.instance != kNoLocalReplica; }
+  Status take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept;
+  void give_threads_back() noexcept;
   Status check_all_out() noexcept;
   void tell_teams(const Seat& failed) noexcept;
   bool of_devices() const noexcept { return options_.part_of != kNoLocalReplica; }
@@ -319,6 +346,7 @@ class ReplicaPool {
   bool may_open() noexcept;
   void close_run() noexcept;
   void open_run() noexcept;
+  void stop_asking() noexcept;
   void cancel_host_run(const char* reason) noexcept;
   Status take_turn_of_host(const char* call) noexcept;
   Status take_turn_of_library(const char* call, int64_t deadline_ns) noexcept;
@@ -356,13 +384,13 @@ class ReplicaPool {
   int caller_cpu_ = -1;           // where replica 0 was at its begin, if it is the caller
   Body body_{};
   std::atomic<Tenant*> tenant_{nullptr};  // who has the replicas between runs; NULL: nobody
-  Tenant* lender_ =
-      nullptr;  // from whom a turn, or the open run of the host's threads, has them; NULL: from nobody
-  std::atomic<bool> stopping_{false};  // a thread that has done the latest run ends
+  Tenant* lender_ = nullptr;              // from whom a turn has them; NULL: from nobody
+  std::atomic<bool> stopping_{false};     // a thread that has done the latest run ends
   // Host threads.
   alignas(kApart) Word changed_;  // how often what follows has, in a way that somebody may wait for
   bool open_ = false;
-  bool given_up_ = false;                  // the open run
+  Tenant* run_lender_ = nullptr;  // from whom the open run, or one that is to be opened, has the replicas
+  bool given_up_ = false;         // the open run
   std::atomic<bool> lock_in_turn_{false};  // the lock of runs is held by take_turn()
   bool turn_taken_ = false;
   int turns_wanted_ = 0;  // and not taken yet: no run begins before them
@@ -370,7 +398,8 @@ class ReplicaPool {
   int left_ = 0;
   Status outcome_;
   ErrorRecord outcome_error_;
-  Unseen unseen_;  // by a run that has ended under the lock
+  Unseen unseen_;                         // by a run that has ended under the lock
+  std::optional<Budget::Ticket> ticket_;  // of the run, where there is a budget
 };
 
 }  // namespace dist

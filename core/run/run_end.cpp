@@ -30,6 +30,8 @@ void ReplicaPool::cancel(const char* reason) noexcept {
   if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr)
     tenant->cancel(reason);
   if (options_.threads == DIST_THREADS_HOST) cancel_host_run(reason);
+  // Who waits for threads of a budget looks again.
+  if (options_.budget != nullptr) changed_.advance();
 }
 
 // Of a pool inside another one's run, whose own runs begin and end meanwhile.

@@ -125,6 +125,7 @@ void Item::free_results() noexcept {
 }
 
 Status Item::take(int64_t timeout_ns, void** out) noexcept {
+  const BudgetStay stay = home().pool().stay_inside();
   const Host& host = home().host();
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
   for (bool may_wait = false;;) {

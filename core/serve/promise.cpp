@@ -30,6 +30,7 @@ void Promise::begin_promise(const Submission& given, int uses) noexcept {
   code_ = DIST_OK;
   cancel_asked.store(false, std::memory_order_relaxed);
   cancelled_with_all = false;
+  if ((inside_ = home_.pool().asks_inside())) home_.pool().enter_budget();
   ended_.value.store(0, std::memory_order_relaxed);
   uses_.store(uses, std::memory_order_relaxed);
 }
@@ -59,6 +60,7 @@ void Promise::end(Status status, const ErrorRecord* why) noexcept {
   Instances& home = home_;
   const Ref<Completions> completions = std::move(completions_);
   const bool tells = done_ != nullptr;
+  leave_budget();
   home.ends_one();
   // seq_cst, in one order with the looks of who waits; afterwards the host may let go of its handle.
   ended_.advance();
@@ -70,6 +72,10 @@ void Promise::end(Status status, const ErrorRecord* why) noexcept {
     let_go();
   }
   home.one_less();
+}
+
+void Promise::leave_budget() noexcept {
+  if (std::exchange(inside_, false)) home_.pool().leave_budget();
 }
 
 void Promise::end_in_signal(const ErrorRecord& why) noexcept {
@@ -93,6 +99,7 @@ void Promise::let_go() noexcept {
 void Promise::drop() noexcept {
   completions_ = {};
   unlink();
+  leave_budget();
   Instances& home = home_;
   recycle();
   home.ends_one();
@@ -136,6 +143,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
     return at < n;
   };
   if (!done()) DIST_TRY(home_.check_wait("dist_work_wait"));
+  const BudgetStay stay = home_.pool().stay_inside();
   const Host& host = home_.host();
   if (timeout_ns == 0) timeout_ns = home_.timeout_of_waits();
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;

@@ -87,11 +87,14 @@ class Promise : public HostWork, private Cancel::Link {
   void unlink() noexcept;
 
  private:
+  void leave_budget() noexcept;
+
   Instances& home_;
   Body body_{};
   int64_t timeout_ns_ = 0;
   Ref<Cancel> cancel_;
   bool linked_ = false;  // to it
+  bool inside_ = false;  // whoever has asked for it is an insider of the strategy's budget until it has ended
   Ref<Completions> completions_;
   void (*done_)(HostWork&, void (*)(), void*) = nullptr;
   void (*done_function_)() = nullptr;

@@ -190,9 +190,11 @@ void Instances::make_state(int rank) {
   Status made = kOk;
   // A thread that has ended inside a function has left it.
   if (at.pool->pool().host_state() != nullptr)
-    (void)run_alone(at, Body{.call = call_end, .context = &options_}, {.call = "dist_instances_open"});
+    (void)run_alone(at, Body{.call = call_end, .context = &options_},
+                    {.call = "dist_instances_open", .uncounted = true});
   if (options_.create_state != nullptr || options_.warm_up != nullptr) {
-    made = run_alone(at, Body{.call = call_make, .context = &making}, {.call = "dist_instances_open"});
+    made = run_alone(at, Body{.call = call_make, .context = &making},
+                     {.call = "dist_instances_open", .uncounted = true});
     // It was made, but did not warm up.
     if (!made.ok() && at.pool->pool().host_state() != nullptr) end_state(at);
   }
@@ -230,7 +232,8 @@ dist_status Instances::call_end(Replica& replica, const Body& self) {
 
 void Instances::end_state(Seat& at) {
   if (at.pool->pool().host_state() != nullptr)
-    (void)run_alone(at, Body{.call = call_end, .context = &options_}, {.call = "dist_instances_close"});
+    (void)run_alone(at, Body{.call = call_end, .context = &options_},
+                    {.call = "dist_instances_close", .uncounted = true});
   {
     const std::lock_guard lock(mutex_);
     at.ready = false;
@@ -298,9 +301,12 @@ Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   if (!of_batcher) recorder.begin_request(request.id, accepted);
   Asked asked{request, stay};
   at.inside.store(true, std::memory_order_relaxed);
-  const Status status = at.pool->pool().run(
-      Body{.call = call_request, .context = &asked},
-      {request.timeout_ns(), request.cancel_object(), "dist_submit", request.deadline_ns});
+  const Status status = at.pool->pool().run(Body{.call = call_request, .context = &asked},
+                                            {.timeout_ns = request.timeout_ns(),
+                                             .cancel = request.cancel_object(),
+                                             .call = "dist_submit",
+                                             .deadline_ns = request.deadline_ns,
+                                             .cancel_asked = &request.cancel_asked});
   if (stay.left()) return status;
   at.inside.store(false, std::memory_order_release);
   recorder.end_request();

@@ -17,7 +17,7 @@ void Stuck::end() noexcept {
   { const std::lock_guard lock(instances_->mutex_); }
   if (pool_->pool().host_state() != nullptr) {
     (void)pool_->pool().run(Body{.call = Instances::call_end, .context = &options_},
-                            {.call = "dist_instances_close"});
+                            {.call = "dist_instances_close", .uncounted = true});
   }
   InnerPool::destroy(std::exchange(pool_, nullptr));
   instances_->stuck_ends();

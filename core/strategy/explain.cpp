@@ -222,6 +222,16 @@ void write_loops(Strategy& strategy, TextOut& out) {
   }
 }
 
+void write_budget(Strategy& strategy, TextOut& out) {
+  out.put("budget: ");
+  if (strategy.budget() == nullptr)
+    return out.put("none: runs and requests begin whatever other strategies do\n");
+  const Budget::State state = strategy.budget()->state();
+  out.add(
+      "%d threads, %d in use, %d runs and requests waiting; a run of this strategy takes %d, a request 1\n",
+      state.threads, state.used, state.waiting, std::min(strategy.pool().budget_share(), state.threads));
+}
+
 void write_waiting(Strategy& strategy, TextOut& out) {
   const WaitPolicy& policy = strategy.group().policy();
   out.put("waiting: ");
@@ -336,6 +346,7 @@ void explain(Strategy& strategy, TextOut& out) {
   write_threads(strategy, out);
   write_placement(strategy, out);
   write_loops(strategy, out);
+  write_budget(strategy, out);
   write_waiting(strategy, out);
   write_algorithms(strategy, out);
   write_groups(strategy, out);

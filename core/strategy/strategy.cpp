@@ -133,6 +133,8 @@ Status check(const StrategyOptions& options) noexcept {
   }
   DIST_TRY(check_workers(options));
   DIST_TRY(check_stack(options));
+  if (options.budget != nullptr && options.budget->memory().forked())
+    return failed_precondition("budget: this is a forked child of the process that made it");
   DIST_TRY(check_allocator(options.allocator, "allocator"));
   if (options.async_bytes < 0) {
     return invalid_argument("async_bytes is %lld; use the bytes that queued collectives may take, or 0",
@@ -333,6 +335,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       cross_device_(Ref<CrossDevice>::share(options.cross_device)),
       assignment_(Ref<DeviceAssignment>::share(options.mesh.assignment)),
       cluster_resolver_(Ref<ClusterResolver>::share(options.cluster_resolver)),
+      budget_(Ref<Budget>::share(options.budget)),
       mesh_(make_mesh(options.mesh, memory)),
       spmd_(options.mesh.spmd),
       reform_(options.reform),
@@ -378,6 +381,8 @@ Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const P
   wanted.numerics = options.numerics;
   wanted.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
+  wanted.budget = budget_.get();
+  wanted.party = &party_;
   wanted.alone = has_one_replica(options.kind);
   wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
   wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);

@@ -51,6 +51,7 @@ struct StrategyOptions {
   std::span<const int32_t> replicas_of_workers;  // of each; none: all have as many as this one
   int64_t staging_bytes = 0;                     // 0: WorkerMeeting's default
   int32_t reform = DIST_REFORM_EXPLICIT;
+  Budget* budget = nullptr;       // NULL: none
   std::span<const int32_t> cpus;  // where its threads may be; none: where the calling one may
 };
 
@@ -131,6 +132,8 @@ class Strategy final : public Counted {
   const AsyncMemory& async_memory() const noexcept { return async_memory_; }
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
+  // NULL: none.
+  const Budget* budget() const noexcept { return budget_.get(); }
   CrossReplica cross_replica() noexcept {
     return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), pool().numerics(), workers()};
   }
@@ -191,6 +194,8 @@ class Strategy final : public Counted {
   const Ref<CrossDevice> cross_device_;
   const Ref<DeviceAssignment> assignment_;
   const Ref<ClusterResolver> cluster_resolver_;
+  const Ref<Budget> budget_;
+  Budget::Party party_;  // of the budget, as whom it stands in line
   DeviceMesh mesh_;
   const bool spmd_;
   const int32_t reform_;

@@ -64,6 +64,7 @@
 #include "work.h"          /* collectives that do not wait, and plans */
 #include "serve.h"         /* requests, each on one free replica */
 #include "batch.h"         /* requests that are answered together */
+#include "budget.h"        /* threads that strategies share */
 #include "version.h"       /* what all replicas read, replaced while they run */
 #include "value.h"         /* tensors, nests of them, one for each replica */
 #include "variable.h"      /* tensors that outlive runs */

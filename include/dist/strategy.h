@@ -71,11 +71,13 @@ typedef struct dist_strategy_options {
      calling thread, or of the process's first one. NULL: the calling thread's mask */
   const int32_t *cpus;
   size_t num_cpus; /* 0: as if it were NULL */
+  /* whose threads its runs and requests take, as other strategies' do; held. NULL: they begin whatever others do */
+  dist_budget *budget;
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                   \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                \
   }
 
 /**
@@ -98,6 +100,7 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
  * Errors   INVALID_ARGUMENT    out_strategy is NULL, an option is out of its range, a device has no name, or one that
  *                              another replica has, or an option from the future is set (struct_size is larger and
  *                              the rest is not zero).
+ *          FAILED_PRECONDITION this is a forked child of the process that made the budget.
  *          RESOURCE_EXHAUSTED  no memory, or the system gives no further thread. Nothing is left behind.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_options *options,

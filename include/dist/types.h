@@ -367,6 +367,8 @@ typedef struct dist_device_assignment dist_device_assignment;
 typedef struct dist_cluster_resolver dist_cluster_resolver;
 /** How workers reach each other: workers.h. */
 typedef struct dist_network dist_network;
+/** Threads that strategies share: budget.h. */
+typedef struct dist_budget dist_budget;
 
 #ifdef __cplusplus
 }

@@ -64,7 +64,7 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   fn("staging_bytes", all.staging_bytes);
   Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
                    all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
-                   all.replicas_of_workers != nullptr || all.cpus != nullptr};
+                   all.replicas_of_workers != nullptr || all.cpus != nullptr || all.budget != nullptr};
   fn("functions", rest);
 }
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaPool: the threads of a budget that its runs take (budget.hpp).
+#include <algorithm>
+
+#include "core/base/text.hpp"
+#include "core/run/current.hpp"
+#include "core/run/replica_pool.hpp"
+
+namespace dist {
+
+int ReplicaPool::budget_share() const noexcept {
+  return of_request() ? 1 : std::max(1, std::min(options_.num_replicas, options_.usable_cpus));
+}
+
+bool ReplicaPool::asks_inside() const noexcept {
+  if (options_.budget == nullptr) return false;
+  const Current& here = current();
+  return here.replica != nullptr || here.detached != nullptr || here.turn != nullptr;
+}
+
+// Once the run's groups have begun, and what ends it is linked.
+Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept {
+  Budget& budget = *options_.budget;
+  if (budget.ask(*ticket_)) return kOk;
+  const char* const what = of_request() ? "request" : "run";
+  if (limits.cancel_asked != nullptr && limits.cancel_asked->load(std::memory_order_seq_cst)) {
+    budget.leave(*ticket_);
+    return fail(DIST_CANCELLED, "the %s was cancelled before it began", what);
+  }
+  const auto told = [&] {
+    return ticket_->has_turn() || group_.cancelled() || closing_.load(std::memory_order_seq_cst);
+  };
+  bool late = false;
+  // Spinning would take a CPU from those who have it.
+  while (!told() && !late) {
+    const uint32_t seen = changed_.value.load(std::memory_order_acquire);
+    const int64_t left = deadline.at_ns == 0 ? -1 : deadline.at_ns - host_.now_ns();
+    late = deadline.at_ns != 0 && left <= 0;
+    if (!late) changed_.sleep(seen, host_.slice_ns(left), WaitPolicy{}, told);
+  }
+  if (ticket_->has_turn()) return kOk;
+  const Budget::State state = budget.state();
+  budget.leave(*ticket_);
+  if (group_.cancelled() && !closing_.load(std::memory_order_acquire)) {
+    const char* const reason = group_.cancel_reason();
+    return fail(DIST_CANCELLED, "the %s was cancelled before it began: %s", what,
+                reason != nullptr ? reason : "dist_strategy_cancel()");
+  }
+  if (!late) return shutting_down();
+  return fail(DIST_DEADLINE_EXCEEDED,
+              "%s(): %d of the budget's %d threads have not been free within %s: %d are in use, and %d runs "
+              "and requests wait",
+              limits.call, std::min(ticket_->wants(), state.threads), state.threads,
+              DurationText(deadline.given_ns).text, state.used, state.waiting);
+}
+
+void ReplicaPool::give_threads_back() noexcept {
+  if (ticket_) options_.budget->leave(*ticket_);
+}
+
+}  // namespace dist
