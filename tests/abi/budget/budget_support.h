@@ -67,10 +67,12 @@ typedef struct runner {
   dist_status status;
   report error;
   pthread_t thread;
+  atomic_int number; /* the system's, of that thread */
 } runner;
 
 static inline void *runner_main(void *argument) {
   runner *self = argument;
+  atomic_store(&self->number, this_thread());
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.cancel = self->cancel;
   options.timeout_ns = self->timeout_ns;

@@ -270,6 +270,8 @@ static void shutdown_ends_waits(void **state) {
     for (int k = 0; k < 2; k++) {
       runs[k] = (runner){.strategy = p.waiting, .fn = do_nothing};
       run_apart(&runs[k]);
+      /* One for a thread, and the other for that one; or where instances wait for all, that one for the other. */
+      while (atomic_load(&runs[k].number) == 0 || !sleeps(atomic_load(&runs[k].number))) sched_yield();
     }
     await_waiting(p.holding, 1);
     assert_fails(dist_strategy_destroy(p.waiting), DIST_FAILED_PRECONDITION, "a run is under way");
