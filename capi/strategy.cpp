@@ -30,6 +30,18 @@ Status read_functions(const dist_strategy_options& options, HostStrategy* out) n
   return kOk;
 }
 
+Status read_executor(const dist_executor* executor, Executor* out) noexcept {
+  if (executor == nullptr) return kOk;
+  dist_executor known;
+  DIST_TRY(read_options(executor, &known, "dist_executor"));
+  if (known.execute == nullptr) return invalid_argument("executor: execute is NULL");
+  constexpr int32_t kMost = 65535;
+  if (known.num_threads < 1 || known.num_threads > kMost)
+    return invalid_argument("executor: num_threads is %d; it is 1 to %d", known.num_threads, kMost);
+  *out = {known.execute, known.user_data, known.num_threads};
+  return kOk;
+}
+
 // The axes' names are copied by the strategy, not here.
 Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes, MeshOptions* out) noexcept {
   DIST_TRY(check_list(options.axes, options.num_axes, "dist_strategy_create", "options->axes",
@@ -49,6 +61,10 @@ Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes,
 
 void dist_strategy_functions_init(dist_strategy_functions* functions, uint32_t struct_size_bytes) {
   init_options(functions, struct_size_bytes);
+}
+
+void dist_executor_init(dist_executor* executor, uint32_t struct_size_bytes) {
+  init_options(executor, struct_size_bytes);
 }
 
 void dist_strategy_options_init(dist_strategy_options* options, uint32_t struct_size_bytes) {
@@ -91,6 +107,9 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
         check_list(given.cpus, given.num_cpus, "dist_strategy_create", "options->cpus", "options->num_cpus"));
     wanted.cpus = {given.cpus, given.num_cpus};
     wanted.budget = unwrap(given.budget);
+    DIST_TRY(read_executor(given.executor, &wanted.executor));
+    DIST_TRY(require_flag(given.helper_threads, "helper_threads"));
+    wanted.helper_threads = given.helper_threads == 1;
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;

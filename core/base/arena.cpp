@@ -35,8 +35,13 @@ class Arena::Started final : public Counted {
   tbb::task_arena arena_;
 };
 
-Arena::Arena(Memory& memory, int max_threads, const CpuSet* cpus, Bounds bounds) noexcept
-    : memory_(memory), max_threads_(std::max(max_threads, 1)), cpus_(cpus), bounds_(bounds) {}
+Arena::Arena(Memory& memory, int max_threads, const CpuSet* cpus, Bounds bounds,
+             const Executor& executor) noexcept
+    : memory_(memory),
+      max_threads_(std::max(max_threads, 1)),
+      cpus_(cpus),
+      bounds_(bounds),
+      executor_(executor) {}
 
 Arena::~Arena() { wait_for_tasks(); }
 
@@ -77,11 +82,29 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
   const uint64_t n = static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
   const auto least = static_cast<uint64_t>(std::max<int64_t>(grain, 1));
   const auto at = [begin](uint64_t i) { return static_cast<int64_t>(static_cast<uint64_t>(begin) + i); };
-  if (max_threads_ == 1 || n < 2 * least) {
+  if (max_threads() == 1 || n < 2 * least) {
     part(begin, end, context);
     return kOk;
   }
   try {
+    if (executor_.execute != nullptr) {
+      struct Of {
+        Part part;
+        const void* context;
+        int64_t begin;
+        int64_t at(uint64_t i) const noexcept {
+          return static_cast<int64_t>(static_cast<uint64_t>(begin) + i);
+        }
+      } const of{part, context, begin};
+      executor_.parallel_for(
+          memory_, n, least,
+          [](uint64_t first, uint64_t last, const void* self) {
+            const Of& it = *static_cast<const Of*>(self);
+            it.part(it.at(first), it.at(last), it.context);
+          },
+          &of);
+      return kOk;
+    }
     std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
     const std::thread::id caller = std::this_thread::get_id();
     started_->arena().execute([&] {
@@ -103,8 +126,8 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
       });
     });
   } catch (const std::exception& error) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB could not share out a loop over %d threads: %s",
-                max_threads_, error.what());
+    return fail(DIST_RESOURCE_EXHAUSTED, "%s could not share out a loop over %d threads: %s",
+                executor_.execute != nullptr ? "the host's executor" : "oneTBB", max_threads(), error.what());
   }
   return kOk;
 }

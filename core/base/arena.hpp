@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arena: a oneTBB arena for loops that wait for no peer. It starts threads at the first loop that needs them.
-// The calling thread always takes part, and returns when the loop is done.
+// The calling thread always takes part, and returns when the loop is done. Loops may be helped by the host's threads
+// instead (executor.hpp).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 
+#include "core/base/executor.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/os/affinity.hpp"
 #include "core/base/status.hpp"
@@ -18,12 +20,17 @@ class Arena {
   // `memory` outlives the arena. At most `max_threads` threads, the caller's among them; with 1 a loop is
   // a plain loop without oneTBB. `cpus`, which outlives the arena too, has the CPUs that oneTBB's threads
   // run on while they do parts of a loop, or tasks, within `bounds`; NULL: any. The calling thread is not moved.
-  Arena(Memory& memory, int max_threads, const CpuSet* cpus = nullptr, Bounds bounds = Bounds::kOwn) noexcept;
+  // With an `executor` that is one, loops are shared with that, and `max_threads` counts for tasks alone.
+  Arena(Memory& memory, int max_threads, const CpuSet* cpus = nullptr, Bounds bounds = Bounds::kOwn,
+        const Executor& executor = {}) noexcept;
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  int max_threads() const noexcept { return max_threads_; }
+  // Of a loop.
+  int max_threads() const noexcept {
+    return executor_.execute != nullptr ? executor_.num_threads + 1 : max_threads_;
+  }
 
   // Calls body(first, last) for parts of [begin, end) of `grain` iterations or more, in any order and some at
   // the same time. While it waits, the caller takes parts of this loop only, never of another's.
@@ -54,6 +61,7 @@ class Arena {
   const int max_threads_;
   const CpuSet* const cpus_;
   const Bounds bounds_;
+  const Executor executor_;
   std::once_flag once_;
   Ref<Started> started_;
   std::atomic<int> submitted_{0};  // tasks that have not ended

@@ -77,7 +77,7 @@ Dataset::Dataset(Memory& memory, const Readers& readers, const DatasetOptions& o
       options_(options),
       sizes_(options.batch_sizes.empty() ? Ref<Sizes>() : make_counted<Sizes>(memory, options.batch_sizes)),
       prefetch_(options.prefetch < 0    ? 0
-                : options.prefetch == 0 ? 1
+                : options.prefetch == 0 ? (readers.no_helpers ? 0 : 1)
                                         : options.prefetch) {
   if (sizes_) options_.batch_sizes = sizes_->all;
   if (!of_strategys_workers_) return;

@@ -31,6 +31,7 @@ class Replica {
     int threads;         // its share of the cores
     const CpuSet* cpus;  // NULL: any
     Bounds bounds;
+    Executor executor;
   };
 
   // Which one it is.
@@ -50,7 +51,7 @@ class Replica {
         pool_(pool),
         group_(group),
         recorder_(&recorder),
-        arena_(memory, loops.threads, loops.cpus, loops.bounds),
+        arena_(memory, loops.threads, loops.cpus, loops.bounds, loops.executor),
         cache_bytes_(cache_bytes),
         meeting_(meeting),
         place_(place) {}

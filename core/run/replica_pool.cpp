@@ -90,13 +90,13 @@ int ReplicaPool::cpu_of(int rank) const noexcept {
                       : options_.placement->cpu_of(LocalReplica{rank}, 0);
 }
 
-// With threads of the host's libdist starts none: loops are the calling thread's.
 Replica::Loops ReplicaPool::loops_of(LocalReplica replica, int rank) const noexcept {
-  if (options_.threads == DIST_THREADS_HOST || options_.no_helpers) return {1, nullptr, Bounds::kOwn};
+  const Executor& executor = options_.executor;
+  if (options_.no_helpers) return {1, nullptr, Bounds::kOwn, executor};
   const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
-  if (options_.placement == nullptr) return {share, nullptr, Bounds::kOwn};
+  if (options_.placement == nullptr) return {share, nullptr, Bounds::kOwn, executor};
   const Placement& placement = *options_.placement;
-  return {share, placement.loops_of(replica, of_devices() ? rank : 0, share), placement.bounds()};
+  return {share, placement.loops_of(replica, of_devices() ? rank : 0, share), placement.bounds(), executor};
 }
 
 ReplicaPool::~ReplicaPool() {
@@ -308,7 +308,6 @@ Status ReplicaPool::instance(LocalReplica replica, InnerPool** out) const {
   options.num_replicas = 1;
   options.usable_cpus = std::max(1, options_.usable_cpus / options_.num_replicas);
   options.threads = DIST_THREADS_CALLER;
-  options.no_helpers = options_.threads == DIST_THREADS_HOST;
   options.alone = false;
   options.devices = nullptr;
   options.instance = replica;

@@ -98,11 +98,12 @@ class ReplicaPool {
     std::size_t stack_bytes = 0;               // of each library thread; 0: the system's default
     int64_t bytes_per_pack = 0;                // of planned lists; 0: all
     int32_t numerics = DIST_NUMERICS_ORDERED;  // of reductions that do not say
-    bool no_helpers = false;                   // no thread of oneTBB's takes part in a member's loops
-    WorkerLink* workers = nullptr;             // to the other workers, where there are any
-    Budget* budget = nullptr;                  // whose threads runs take; NULL: they are not counted
-    Budget::Party* party = nullptr;            // as which they do
-    ReplicaCount replicas{num_replicas};       // and in all workers
+    bool no_helpers = false;              // no thread of oneTBB's takes part in a member's loops, or in works
+    Executor executor;                    // of the host's, for loops
+    WorkerLink* workers = nullptr;        // to the other workers, where there are any
+    Budget* budget = nullptr;             // whose threads runs take; NULL: they are not counted
+    Budget::Party* party = nullptr;       // as which they do
+    ReplicaCount replicas{num_replicas};  // and in all workers
   };
 
   // Throws std::bad_alloc; makes no thread.

@@ -193,10 +193,14 @@ void write_placement(Strategy& strategy, TextOut& out) {
 
 void write_loops(Strategy& strategy, TextOut& out) {
   out.put("loops: dist_parallel_for() ");
-  if (strategy.origin().threads == DIST_THREADS_HOST) {
-    out.put("runs on the calling thread alone\n");
-    return;
+  if (const Executor& executor = strategy.executor(); executor.execute != nullptr) {
+    return out.add(
+        "runs on the calling thread and on at most %d of the host's executor, as do reductions from "
+        "outside\n",
+        executor.num_threads);
   }
+  if (!strategy.has_helpers())
+    return out.put("runs on the calling thread alone, as do reductions from outside: helper_threads is 0\n");
   const Placement& placement = strategy.placement();
   const StrategyOrigin& origin = strategy.origin();
   const int share =
@@ -301,8 +305,7 @@ void write_algorithms(Strategy& strategy, TextOut& out) {
   const std::size_t cache = last_level_cache_bytes();
   const auto replicas = static_cast<std::size_t>(strategy.replicas().local());
   write_routes(strategy, out);
-  const StrategyOrigin& origin = strategy.origin();
-  const bool helped = origin.threads != DIST_THREADS_HOST;
+  const bool helped = strategy.has_helpers();
   out.add(
       "asynchronous: done by who comes last, %swho waits for them; up to %s (async_bytes) for those under "
       "way, %zu bytes one of all replicas\n",

@@ -27,8 +27,9 @@ Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPl
       pool_(memory, group_, wait_graph_, plan.host, pool_options(owner, plan, std::move(way))) {}
 
 ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan, WorkerLink::Way way) {
-  Arena* const helpers = plan.pool.threads == DIST_THREADS_HOST ? nullptr : &progress_;
+  Arena* const helpers = plan.pool.no_helpers ? nullptr : &progress_;
   ReplicaPool::Options wanted = plan.pool;
+  readers_.no_helpers = plan.pool.no_helpers;
   if (const CpuSet* const cpus = plan.pool.placement->within(); cpus != nullptr) {
     readers_.on_cpus = true;
     readers_.cpus = *cpus;

@@ -342,7 +342,9 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       way_options_(way_options_of(options)),
       cluster_place_(copy_of(memory, worker)),
       placement_(make_placement(memory, options, origin_, plan.num_replicas, mesh_.num_devices)),
-      arena_(memory, plan.usable_cpus, placement_.within(), placement_.bounds()),
+      has_helpers_(options.threads != DIST_THREADS_HOST || options.helper_threads),
+      arena_(memory, has_helpers_ ? plan.usable_cpus : 1, placement_.within(), placement_.bounds(),
+             options.executor),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
       variables_(memory),
       numbers_(make_counted<ReplicaNumbers>(memory, worker.count())),
@@ -381,6 +383,8 @@ Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const P
   wanted.numerics = options.numerics;
   wanted.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
+  wanted.no_helpers = !has_helpers_;
+  wanted.executor = options.executor;
   wanted.budget = budget_.get();
   wanted.party = &party_;
   wanted.alone = has_one_replica(options.kind);

@@ -52,6 +52,8 @@ struct StrategyOptions {
   int64_t staging_bytes = 0;                     // 0: WorkerMeeting's default
   int32_t reform = DIST_REFORM_EXPLICIT;
   Budget* budget = nullptr;       // NULL: none
+  Executor executor;              // of the host's, for loops
+  bool helper_threads = false;    // oneTBB's, also where replicas are the host's
   std::span<const int32_t> cpus;  // where its threads may be; none: where the calling one may
 };
 
@@ -132,6 +134,9 @@ class Strategy final : public Counted {
   const AsyncMemory& async_memory() const noexcept { return async_memory_; }
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
+  // Whether oneTBB's threads may help.
+  bool has_helpers() const noexcept { return has_helpers_; }
+  const Executor& executor() const noexcept { return plan_.pool.executor; }
   // NULL: none.
   const Budget* budget() const noexcept { return budget_.get(); }
   CrossReplica cross_replica() noexcept {
@@ -202,6 +207,7 @@ class Strategy final : public Counted {
   const WayOptions way_options_;
   const WorkerPlace cluster_place_;
   const Placement placement_;
+  const bool has_helpers_;
   Arena arena_;  // of functions called from outside
   AsyncMemory async_memory_;
   VariableRegistry variables_;

@@ -19,6 +19,34 @@ typedef struct dist_mesh_axis {
   int32_t size;
 } dist_mesh_axis;
 
+/** What an executor is to call: task(task_data). */
+typedef void (*dist_task_fn)(void *task_data);
+
+/**
+ * Has task(task_data) called, once and on any thread, now or at any later time, also after the strategy has ended. Returns 0;
+ * or anything else where it will not be called, and the loop does without. It is called on the thread that begins a loop, for
+ * each thread that may help, and must not wait for the task to end. C++ exceptions must not leave it.
+ */
+typedef int32_t (*dist_execute_fn)(dist_task_fn task, void *task_data, void *user_data);
+
+/**
+ * The host's own threads for loops, in place of oneTBB's: dist_parallel_for() in replicas, and what is reduced, gathered,
+ * assigned and loaded from outside. Whoever begins a loop takes part in it and never waits for a task that has not begun, so
+ * that an executor that is busy, or gives only threads that are in such loops themselves, makes it slower and nothing else.
+ * The bits of results are the same.
+ */
+typedef struct dist_executor {
+  uint32_t struct_size;
+  int32_t num_threads; /* how many help a loop at most, beside the one that begins it: 1 to 65535 */
+  dist_execute_fn execute;
+  void *user_data; /* used until the strategy has ended */
+} dist_executor;
+#define DIST_EXECUTOR_INIT \
+  { sizeof(dist_executor), 0, 0, 0 }
+
+/** Sets all fields to 0, and struct_size to `struct_size_bytes`; as dist_strategy_options_init(). */
+DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_bytes);
+
 typedef struct dist_strategy_options {
   uint32_t struct_size;
   int32_t kind;             /* DIST_STRATEGY_... */
@@ -73,11 +101,15 @@ typedef struct dist_strategy_options {
   size_t num_cpus; /* 0: as if it were NULL */
   /* whose threads its runs and requests take, as other strategies' do; held. NULL: they begin whatever others do */
   dist_budget *budget;
+  const dist_executor *executor; /* of the host's, for loops; copied. NULL: oneTBB */
+  /* DIST_THREADS_HOST: 1: oneTBB's threads may help, with loops and asynchronous collectives, and make batches ahead, as
+     with other strategies; 0: nothing starts a thread but what asks for it by an option of its own */
+  int32_t helper_threads;
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                          \
   }
 
 /**

@@ -64,7 +64,8 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   fn("staging_bytes", all.staging_bytes);
   Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
                    all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
-                   all.replicas_of_workers != nullptr || all.cpus != nullptr || all.budget != nullptr};
+                   all.replicas_of_workers != nullptr || all.cpus != nullptr || all.budget != nullptr ||
+                   all.executor != nullptr || all.helper_threads != 0};
   fn("functions", rest);
 }
 

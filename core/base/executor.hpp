@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executor: threads of the host's that help with loops. It is asked for help, never waited for: a loop is done when its
+// caller finds no part left and those who help have returned from theirs, however late the others are called.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+
+namespace dist {
+
+struct Executor {
+  // Has task(task_data) called once, on any thread and at any time. Not 0: it will not be.
+  using Execute = int32_t (*)(void (*task)(void* task_data), void* task_data, void* user_data);
+  Execute execute = nullptr;  // NULL: there is no executor
+  void* user_data = nullptr;
+  int num_threads = 0;  // most that help at a time, beside the calling one
+
+  // Calls part(first, last, context) for parts of [0, n) of `grain` or more, on the calling thread and on those that help;
+  // `n` is `grain` or more. Throws std::bad_alloc before any part has run, and what a part throws.
+  using Part = void (*)(uint64_t first, uint64_t last, const void* context);
+  void parallel_for(Memory& memory, uint64_t n, uint64_t grain, Part part, const void* context) const;
+};
+
+}  // namespace dist
