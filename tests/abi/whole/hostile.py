@@ -146,7 +146,7 @@ VALID_BY_TYPE = {
     "dist_batch_fn": "batch_fn", "dist_completions *": "filled_completions(f)", "dist_batcher *": "own_batcher(f)",
     "dist_batch *": "held_batch(f)", "const dist_batch *": "held_batch(f)",
     "dist_straggler *": "f->stragglers", "dist_cancel *": "f->cancel", "const dist_cancel *": "f->cancel",
-    "dist_versions *": "f->versions", "const dist_versions *": "f->versions",
+    "dist_budget *": "f->budget", "dist_versions *": "f->versions", "const dist_versions *": "f->versions",
 }
 # Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
 FILLED = {"dist_apply_options", "dist_partition", "dist_halo", "dist_input_context", "dist_position",

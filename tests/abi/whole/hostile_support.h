@@ -47,6 +47,7 @@ struct fixture {
   dist_metric *metric;
   dist_cancel *cancel;
   dist_versions *versions;
+  dist_budget *budget;
   dist_checkpoint *checkpoint;
   dist_preemption_handler *preemption;
   dist_topology *topology, *host_topology;
@@ -251,6 +252,7 @@ static inline void make_fixture(struct fixture *f, struct shared *shared, const 
   NEED(dist_cross_device_create(&options, &f->cross_device));
   NEED(dist_cancel_create(NULL, &f->cancel));
   NEED(dist_versions_create(NULL, &f->versions));
+  NEED(dist_budget_create(NULL, 1, &f->budget));
   NEED(dist_versions_publish(f->versions, f, NULL, NULL, NULL));
   NEED(dist_metric_create(f->strategy, DIST_METRIC_SUM, "metric", &f->metric));
   if (access(path, R_OK) == 0) NEED(dist_checkpoint_open(f->strategy, path, &f->checkpoint));
