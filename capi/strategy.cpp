@@ -61,6 +61,8 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
     DIST_TRY(require_zero(given.reserved, "dist_strategy_options.reserved"));
+    DIST_TRY(require_zero(given.reserved2, "dist_strategy_options.reserved2"));
+    DIST_TRY(require_flag(given.move_host_threads, "move_host_threads"));
     DIST_TRY(check_list(given.devices, given.num_devices, "dist_strategy_create", "options->devices",
                         "options->num_devices"));
     StrategyOptions wanted;
@@ -90,6 +92,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(
         check_list(given.cpus, given.num_cpus, "dist_strategy_create", "options->cpus", "options->num_cpus"));
     wanted.cpus = {given.cpus, given.num_cpus};
+    wanted.move_host_threads = given.move_host_threads == 1;
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;

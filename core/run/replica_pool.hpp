@@ -93,6 +93,7 @@ class ReplicaPool {
     std::size_t stack_bytes = 0;               // of each library thread; 0: the system's default
     int64_t bytes_per_pack = 0;                // of planned lists; 0: all
     int32_t numerics = DIST_NUMERICS_ORDERED;  // of reductions that do not say
+    bool move_host_threads = false;            // from a CPU that a peer is on
     bool no_helpers = false;                   // no thread of oneTBB's takes part in a member's loops
     WorkerLink* workers = nullptr;             // to the other workers, where there are any
     ReplicaCount replicas{num_replicas};       // and in all workers
@@ -219,6 +220,8 @@ class ReplicaPool {
   Status leave(Replica& replica, Status status) noexcept;
   // The replica's thread ends inside its run.
   void abandon(Replica& replica) noexcept;
+  // A member's function goes on on another thread, which is the host's, or on its own one again.
+  void thread_comes(int rank, bool own) noexcept;
 
  private:
   // A library's thread is joined; or it is left alone, and lets go of the keeper at its end. Its life is apart from its
@@ -283,6 +286,7 @@ class ReplicaPool {
   void tell_teams(const Seat& failed) noexcept;
   bool of_devices() const noexcept { return options_.part_of != kNoLocalReplica; }
   int cpu_of(int rank) const noexcept;
+  void keep_apart(int rank) noexcept;
   Replica::Loops loops_of(LocalReplica replica, int rank) const noexcept;
   Status revive() noexcept;
   Status restart(Seat& seat) noexcept;
