@@ -45,8 +45,12 @@ type Options struct {
 	// Yes in a program of `go test`, else No; a benchmark of short runs says No. Goroutines need it not.
 	HopGoroutine Choice
 	// CPUs are where libdist's threads may be, by the system's numbers: Placement chooses among them, and Replicas: 0 counts
-	// them. Goroutines are never moved. nil: the affinity mask of the calling goroutine's thread.
-	CPUs       []int
+	// them. Goroutines are not libdist's. nil: the affinity mask of the calling goroutine's thread.
+	CPUs []int
+	// MoveHostThreads lets libdist move the thread of a goroutine that is a replica, where it keeps meeting another replica
+	// on its CPU, to one that no replica is on. Where the thread may run stays as it is. Explain says how often it could.
+	MoveHostThreads bool
+
 	StackSize  int64 // of each of libdist's threads, in bytes; 0: the system's default
 	AsyncBytes int64 // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
 	// Numerics says what the bits of sums depend on where a call has no WithNumerics, and those of sums from outside:
@@ -155,6 +159,7 @@ func New(options Options) (*Strategy, error) {
 	native.SetStack_size_bytes(options.StackSize)
 	native.SetAsync_bytes(options.AsyncBytes)
 	native.SetNumerics(int32Of(int(options.Numerics)))
+	native.SetMove_host_threads(intOf(options.MoveHostThreads))
 	if options.ParameterDevice != "" {
 		native.SetParameter_device(u.text(options.ParameterDevice))
 	}

@@ -90,17 +90,29 @@ void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
 template <class Sync>
 void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
   MemberState& member = members_[me];
-  if (!member.movable || policy_.oversubscribed) return;
-  if (cpu != Sync::cpu()) {
-    member.beside = 0;
-    return;
-  }
-  if (++member.beside < kBesideLimit) return;
-  const int64_t now = Sync::now_ns();
-  if (now - member.moved_ns < kMoveIntervalNs) return;
-  member.beside = 0;
-  member.moved_ns = now;
-  Sync::leave_cpu();
+  if (member.apart.below == 0 || policy_.oversubscribed) return;
+  if (member.beside.found(cpu == Sync::cpu(), [] { return Sync::now_ns(); })) find_room(me);
+}
+
+// The CPUs that peers are on are those of their slots, as they were at their latest arrivals.
+template <class Sync>
+[[gnu::noinline, gnu::cold]] void BasicGroup<Sync>::find_room(int me) noexcept {
+  BasicApart<Sync>& apart = members_[me].apart;
+  const uint32_t parity = members_[me].round & 1;
+  CpuSet taken;
+  taken.add(Sync::cpu());
+  for (int peer = 0; peer < size_; ++peer)
+    taken.add(members_[peer].slots[parity].cpu.load(std::memory_order_relaxed));
+  CpuSet allowed = Sync::allowed_cpus();
+  if (apart.within != nullptr) allowed.keep(*apart.within);
+  const CpuSet room = room_for(allowed, taken);
+  if (room.count() == 0) return;
+  // relaxed: numbers for people, written by the member alone.
+  const auto count = [](Atomic<uint32_t>& times) {
+    times.store(times.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  };
+  count(apart.met);
+  if (apart.moves && Sync::move_to(room)) count(apart.moved);
 }
 
 // In an oversubscribed group: waits until all have come, or is the last one, which compares all slots.

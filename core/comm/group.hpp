@@ -57,6 +57,7 @@
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/comm/apart.hpp"
 #include "core/comm/crowd.hpp"
 #include "core/comm/signature.hpp"
 #include "core/comm/slot.hpp"
@@ -256,10 +257,10 @@ class BasicGroup final : public Rendezvous {
     return give_up(me);
   }
 
-  // The member's thread is the library's own, and may be moved between CPUs.
-  void set_movable(int me) noexcept { members_[me].movable = true; }
-  // Moves the member to another CPU if it is on `cpu`, as is a member that it waits for, though there is a CPU
-  // for each: the system's balancer takes milliseconds, and in a virtual machine an idle CPU can look busy.
+  // Which peers the member gives way to. Where it keeps meeting one on its CPU, though there is a CPU for each, it looks
+  // for another: the system's balancer takes milliseconds, and in a virtual machine an idle CPU can look busy.
+  BasicApart<Sync>& apart(int rank) noexcept { return members_[rank].apart; }
+  // The member is about to wait for one of them, which is on `cpu`.
   void keep_apart(int me, int cpu) noexcept;
 
   // The member has left its function; if `returned` is not OK, `failure` says why. Peers that wait for the
@@ -362,9 +363,6 @@ class BasicGroup final : public Rendezvous {
   // If members disagree and some have not come yet, the report waits this long for their slots.
   static constexpr int64_t kVerdictGraceNs = 1'000'000'000;
   static constexpr int64_t kFirstLogNs = 10'000'000'000;
-  // A member moves when it is on a peer's CPU for the kBesideLimit-th time, at most once in kMoveIntervalNs.
-  static constexpr int kBesideLimit = 3;
-  static constexpr int64_t kMoveIntervalNs = 500'000;
 
   struct alignas(kApart) Ticket {
     Atomic<std::size_t> next{0};
@@ -375,14 +373,13 @@ class BasicGroup final : public Rendezvous {
     alignas(kApart) Word done;                    // the round whose buffers it has finished with
     alignas(kApart) Atomic<uint32_t> entered{0};  // the round whose buffers it may be touching
     uint32_t round = 0;                           // for the member itself; peers read its slots
-    bool movable = false;
-    int beside = 0;                // times in a row that it found itself on a peer's CPU
-    int64_t moved_ns = 0;          // when it last moved away
+    Beside beside;
     int64_t arrived_ns = kNotYet;  // when it first read the clock in this round
     Atomic<uint32_t> left{0};      // the latest run that it has left
     Signature signatures[2];
     Signature departure = dist::departure();  // of the latest run that it has left
     ErrorRecord failure;                      // why it failed there, where it did
+    BasicApart<Sync> apart;
 
     // Whether it has finished with the buffers of a round. `done` may have a later round's number by now: a
     // member that gives up at the next round does not wait until all have seen that it was done with this.
@@ -448,10 +445,11 @@ class BasicGroup final : public Rendezvous {
   bool await_all_out(int me) noexcept;
   Wake wait(int me, int peer, Word& word, int64_t timeout_ns, int64_t* out_waited_ns) noexcept;
   void keep_apart_from(int me, int peer) noexcept {
-    if (peer >= 0 && peer < me) {
+    if (peer >= 0 && peer < members_[me].apart.below) {
       keep_apart(me, members_[peer].slots[members_[me].round & 1].cpu.load(std::memory_order_relaxed));
     }
   }
+  void find_room(int me) noexcept;
   Status woken(int me, Wake wake, int64_t waited_ns) noexcept;
   bool disagreement(int me) const noexcept;
   Status disagree(int me) noexcept;

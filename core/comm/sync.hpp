@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/os/affinity.hpp"
 #include "core/base/os/barrier.hpp"
 #include "core/base/os/clock.hpp"
 #include "core/base/os/cpus.hpp"
@@ -40,7 +41,8 @@ struct OsSync {
 
   static int64_t now_ns() noexcept { return steady_now_ns(); }
   static int cpu() noexcept { return current_cpu(); }
-  static void leave_cpu() noexcept { leave_this_cpu(); }
+  static CpuSet allowed_cpus() noexcept { return cpus_of_this_thread(); }
+  static bool move_to(const CpuSet& cpus) noexcept { return step_onto(cpus); }
 
   // Called before plain data is read or written that threads hand to each other by way of an atomic.
   // tests/model checks there that the atomic orders these accesses.

@@ -54,6 +54,7 @@ Status Replica::attach() noexcept {
   }
   watch_thread_end();
   Current& here = current();
+  pool_.thread_comes(rank(), here.detached == this);
   outside_ = here;
   here = function_;
   attached_ = true;
@@ -66,7 +67,8 @@ void Replica::come_back() noexcept {
     // acquire keeps this before the looks: a later change ends the sleep.
     const uint32_t seen = detached_.value.load(std::memory_order_acquire);
     std::uintptr_t found = kDetached;
-    if (thread_.compare_exchange_strong(found, this_thread(), std::memory_order_acquire)) break;
+    if (thread_.compare_exchange_strong(found, this_thread(), std::memory_order_acquire))
+      return pool_.thread_comes(rank(), true);
     if (found == this_thread()) break;
     detached_.sleep(seen, -1, group_.policy(),
                     [&] { return thread_.load(std::memory_order_seq_cst) == kDetached; });

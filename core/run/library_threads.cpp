@@ -81,9 +81,7 @@ void* ReplicaPool::thread_main(void* argument) {
   const Ending ending{life};
   Seat& seat = life.seat;
   ReplicaPool& pool = seat.replica.pool();
-  const int rank = seat.replica.rank();
   block_async_signals();
-  if (pool.cpu_of(rank) < 0) pool.group_.set_movable(rank);
   pool.serve(seat);
   return nullptr;
 }
@@ -109,6 +107,22 @@ bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
     if (!tenant->serve(seat.replica.rank(), started_.value, seen, stopping_)) return false;
   }
   return started();
+}
+
+// The member looks for a CPU of its own where it meets a peer on the one that it is on.
+void ReplicaPool::keep_apart(int rank) noexcept {
+  // A run inside another one, or one of logical devices, has its first member's thread from that.
+  const bool borrowed = options_.threads == DIST_THREADS_CALLER && rank == 0 && options_.outer != nullptr;
+  const bool kept = cpu_of(rank) >= 0;
+  group_.apart(rank).below =
+      borrowed ? 0 : gives_way_below(rank, options_.num_replicas, options_.threads, kept);
+  group_.apart(rank).within = cpus();
+  thread_comes(rank, true);
+}
+
+void ReplicaPool::thread_comes(int rank, bool own) noexcept {
+  const bool librarys = own && options_.threads != DIST_THREADS_HOST && rank >= first_library_replica();
+  group_.apart(rank).moves = librarys || options_.move_host_threads;
 }
 
 void ReplicaPool::serve(Seat& seat) {

@@ -113,6 +113,7 @@ ReplicaPool::~ReplicaPool() {
 
 Status ReplicaPool::start() noexcept {
   if (options_.devices != nullptr) DIST_TRY(make_teams());
+  for (int i = 0; i < options_.num_replicas; ++i) keep_apart(i);
   if (options_.threads == DIST_THREADS_HOST) return kOk;
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) DIST_TRY(start_thread_of(seats_[i]));
   return kOk;

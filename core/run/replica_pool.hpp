@@ -104,6 +104,7 @@ class ReplicaPool {
     Budget* budget = nullptr;             // whose threads runs take; NULL: they are not counted
     Budget::Party* party = nullptr;       // as which they do
     ReplicaCount replicas{num_replicas};  // and in all workers
+    bool move_host_threads = false;       // from a CPU that a peer is on
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -243,6 +244,8 @@ class ReplicaPool {
   Status leave(Replica& replica, Status status) noexcept;
   // The replica's thread ends inside its run.
   void abandon(Replica& replica) noexcept;
+  // A member's function goes on on another thread, which is the host's, or on its own one again.
+  void thread_comes(int rank, bool own) noexcept;
 
  private:
   // A library's thread is joined; or it is left alone, and lets go of the keeper at its end. Its life is apart from its
@@ -311,6 +314,7 @@ class ReplicaPool {
   void tell_teams(const Seat& failed) noexcept;
   bool of_devices() const noexcept { return options_.part_of != kNoLocalReplica; }
   int cpu_of(int rank) const noexcept;
+  void keep_apart(int rank) noexcept;
   Replica::Loops loops_of(LocalReplica replica, int rank) const noexcept;
   Status revive() noexcept;
   Status restart(Seat& seat) noexcept;

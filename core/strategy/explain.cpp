@@ -171,24 +171,60 @@ void write_pinned(Strategy& strategy, TextOut& out) {
       before = ", ";
     }
   }
-  out.put("; the caller's thread is never moved\n");
+}
+
+void write_host_threads(const StrategyOrigin& origin, TextOut& out) {
+  if (origin.move_host_threads) {
+    out.put(
+        "; a thread of the host's that keeps meeting a peer on its own CPU moves to another of its mask\n");
+  } else if (origin.threads == DIST_THREADS_HOST) {
+    out.put("; its threads are never moved\n");
+  } else {
+    out.put("; the caller's thread is never moved\n");
+  }
 }
 
 void write_placement(Strategy& strategy, TextOut& out) {
   out.put("placement: ");
   if (strategy.origin().threads == DIST_THREADS_HOST) {
-    out.put("the host's affair\n");
+    out.put("the host's affair");
   } else if (strategy.placement().pins()) {
     write_pinned(strategy, out);
   } else if (strategy.placement().within() != nullptr) {
-    out.put("each library thread on any of the host's choice of CPUs; the caller's thread is never moved\n");
+    out.put("each library thread on any of the host's choice of CPUs");
   } else if (strategy.group().oversubscribed()) {
-    out.put("free: wherever the system puts the threads\n");
+    out.put("free: wherever the system puts the threads");
   } else {
     out.put(
         "free: wherever the system puts the threads; a library thread that keeps meeting a peer on its own "
-        "CPU moves to another\n");
+        "CPU moves to another");
   }
+  write_host_threads(strategy.origin(), out);
+}
+
+// What became of replicas on one CPU, since the strategy's workers formed.
+void write_meetings(Strategy& strategy, TextOut& out) {
+  const StrategyOrigin& origin = strategy.origin();
+  const int replicas = strategy.replicas().local();
+  if (replicas == 1 || strategy.group().oversubscribed()) return;
+  out.put("shared CPUs:");
+  bool stayed = false;
+  const char* before = " ";
+  for (int r = 0; r < replicas; ++r) {
+    const unsigned met = strategy.group().apart(r).met.load(std::memory_order_relaxed);
+    const unsigned moved = strategy.group().apart(r).moved.load(std::memory_order_relaxed);
+    if (met == 0) continue;
+    out.add(
+        "%sreplica %d kept meeting another one on its CPU %u times, while one that it may use had none; it "
+        "moved %u times",
+        before, number(strategy.replicas().first()) + r, met, moved);
+    stayed = stayed || moved < met;
+    before = ", ";
+  }
+  if (*before == ' ') out.put(" no replica kept meeting another one while it might have been elsewhere");
+  if (stayed && origin.threads != DIST_THREADS_LIBRARY && !origin.move_host_threads)
+    out.put(". With move_host_threads the host's threads move, too");
+  out.put("\n");
 }
 
 void write_loops(Strategy& strategy, TextOut& out) {
@@ -348,6 +384,7 @@ void explain(Strategy& strategy, TextOut& out) {
   if (strategy.kind() == DIST_STRATEGY_MESH) write_logical_devices(strategy, out);
   write_threads(strategy, out);
   write_placement(strategy, out);
+  write_meetings(strategy, out);
   write_loops(strategy, out);
   write_budget(strategy, out);
   write_waiting(strategy, out);

@@ -131,6 +131,12 @@ Status check(const StrategyOptions& options) noexcept {
   if (options.placement < DIST_PLACEMENT_FREE || options.placement > DIST_PLACEMENT_CORES) {
     return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
   }
+  if (options.move_host_threads && options.threads == DIST_THREADS_LIBRARY) {
+    return invalid_argument(
+        "move_host_threads is 1, but with DIST_THREADS_LIBRARY no replica is a thread of the host's: leave "
+        "it "
+        "at 0");
+  }
   DIST_TRY(check_workers(options));
   DIST_TRY(check_stack(options));
   if (options.budget != nullptr && options.budget->memory().forked())
@@ -292,7 +298,8 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
                  .cpus = {},
                  .allowed_cpus = 0,
                  .cpu_quota = cgroup_cpu_quota(""),
-                 .stack_bytes = options.stack_bytes};
+                 .stack_bytes = options.stack_bytes,
+                 .move_host_threads = options.move_host_threads};
   DIST_TRY(choose_cpus(options, &plan.origin));
   DIST_TRY(check_named(named_by(options, place), plan.origin));
   plan.usable_cpus = usable_cpus(plan.origin.allowed_cpus, plan.origin.cpu_quota);
@@ -390,6 +397,7 @@ Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const P
   wanted.alone = has_one_replica(options.kind);
   wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
   wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);
+  wanted.move_host_threads = options.move_host_threads;
   return {options.host,
           plan.policy,
           plan.num_replicas,

@@ -55,6 +55,7 @@ struct StrategyOptions {
   Executor executor;              // of the host's, for loops
   bool helper_threads = false;    // oneTBB's, also where replicas are the host's
   std::span<const int32_t> cpus;  // where its threads may be; none: where the calling one may
+  bool move_host_threads = false;
 };
 
 // The one-device and default strategies, and one with parameter servers.
@@ -83,6 +84,7 @@ struct StrategyOrigin {
   int allowed_cpus;     // how many these are
   double cpu_quota;     // of the cgroup, in CPUs; 0: none
   int64_t stack_bytes;  // of library threads, as asked
+  bool move_host_threads;
 };
 
 // Counted: its host has one reference. Threads that are inside when the host gives it up have one each.

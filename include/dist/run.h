@@ -178,6 +178,13 @@ DIST_API DIST_NODISCARD dist_status dist_merge_call(dist_replica *replica, dist_
  * stack (64-bit Linux), where they report an error too; functions of the host's that they call (operators, merge and update
  * functions) come on top of that, and so does a signal's handler.
  *
+ * Two threads on one CPU take turns at every meeting, many times as slow as two that have one each, and the system may
+ * leave them there for seconds. Library threads then move to a CPU that no replica is on. A thread of the host's is left
+ * where it is, and dist_explain() counts how often it might have moved; with dist_strategy_options.move_host_threads it
+ * does: to one of the CPUs that its own affinity mask has. It moves while it waits in a collective, and has its whole mask
+ * back at once, so that the host's functions, and what they start, never run with another mask than the host's. A mask
+ * that another thread gives it at the very moment of a move may be lost.
+ *
  * Context  Strategy, concurrent; one thread a replica.
  * Blocks   While an earlier run that this replica was in has not ended, at most the strategy's timeout_ns.
  * Owns     *out_replica is the strategy's.

@@ -94,7 +94,7 @@ typedef struct dist_strategy_options {
      64 MiB. What is larger goes in pieces, with the same bits; the least of all workers' counts */
   int64_t staging_bytes;
   /* where its threads may be, by the system's numbers: library threads, of replicas and of logical devices, those of
-     dist_submit(), and oneTBB's while they help; not the caller's, which is never moved, nor those of gRPC and Gloo.
+     dist_submit(), and oneTBB's while they help; not the host's, which stay where they are, nor those of gRPC and Gloo.
      DIST_PLACEMENT_CORES chooses among them, and num_replicas 0 counts them. Copied. Each is in the affinity mask of the
      calling thread, or of the process's first one. NULL: the calling thread's mask */
   const int32_t *cpus;
@@ -105,11 +105,15 @@ typedef struct dist_strategy_options {
   /* DIST_THREADS_HOST: 1: oneTBB's threads may help, with loops and asynchronous collectives, and make batches ahead, as
      with other strategies; 0: nothing starts a thread but what asks for it by an option of its own */
   int32_t helper_threads;
+  /* 1: a thread of the host's that is a replica (dist_run()'s caller, too) and keeps meeting another replica on its CPU
+     moves to one that no replica is on, of its own affinity mask and of cpus; the mask stays as it is: dist_replica_enter().
+     0: it never moves; dist_explain() says how often it might have. Not with DIST_THREADS_LIBRARY */
+  int32_t move_host_threads;
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                          \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                       \
   }
 
 /**

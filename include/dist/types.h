@@ -179,7 +179,7 @@ enum {
 enum {
   DIST_PLACEMENT_FREE = 0, /* wherever the system puts them */
   /*
-   * each on one CPU; the caller's thread is never moved. Each gets a CPU that the fewest library threads of
+   * each on one CPU; the caller's thread stays where it is. Each gets a CPU that the fewest library threads of
    * this process are kept on when the strategy is created, of those one a physical core first, neighbours near:
    * several strategies share CPUs only where there are too few. A device assignment made from
    * dist_topology_from_host() names the CPUs instead: dist_topology_cpu_at()

@@ -140,7 +140,8 @@ struct ModelSync {
     return static_cast<int64_t>(now);
   }
   static int cpu() { return 0; }
-  static void leave_cpu() {}
+  static CpuSet allowed_cpus() { return {}; }
+  static bool move_to(const CpuSet&) { return false; }
 
   template <class T>
   static void reading(const T& data) {

@@ -82,6 +82,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         replicas_of_workers: Optional[Sequence[int]] = None,
         staging_bytes: int = 0,
         cpus: Optional[Sequence[int]] = None,
+        move_host_threads: bool = False,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
@@ -90,7 +91,9 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         reduces values from outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's
         threads; 0: the system's default. async_bytes: the most that asynchronous collectives may take that are under
         way; 0: libdist's choice. cpus: where its threads may be, by the system's numbers: placement chooses among them, and
-        num_replicas 0 counts them; None: the calling thread's affinity mask. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
+        num_replicas 0 counts them; None: the calling thread's affinity mask. move_host_threads: a thread of the program's
+        that is a replica and keeps meeting another one on its CPU is moved to one that no replica is on; where it may run
+        stays as it is. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
         it is of MULTI_WORKER_MIRRORED. numerics: what the bits of sums depend on where a call does not say, and those of
         sums from outside: reduce() and the like, and variables.
 
@@ -109,6 +112,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         options.kind, options.num_replicas = int(kind), num_replicas
         options.threads, options.placement = int(threads), int(placement)
         options.numerics = int(numerics)
+        options.move_host_threads = int(move_host_threads)
         options.transport = int(transport)
         options.reform = int(reform)
         options.timeout_ns = nanoseconds(timeout)

@@ -30,12 +30,17 @@ void add_cpus(pid_t thread, CpuSet& to) noexcept {
   }
 }
 
-bool set_affinity(const CpuSet& cpus) noexcept {
+cpu_set_t system_set(const CpuSet& cpus) noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (int cpu = 0; cpu < CpuSet::kMost; ++cpu) {
     if (cpus.has(cpu)) CPU_SET(static_cast<unsigned>(cpu), &set);
   }
+  return set;
+}
+
+bool set_affinity(const CpuSet& cpus) noexcept {
+  const cpu_set_t set = system_set(cpus);
   return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
@@ -95,6 +100,22 @@ CpuSet cpus_of_process() noexcept {
   CpuSet cpus = cpus_of_this_thread();
   add_cpus(getpid(), cpus);
   return cpus;
+}
+
+bool step_onto(const CpuSet& cpus) noexcept {
+  cpu_set_t before;
+  if (!affinity_of(0, &before)) return false;
+  const cpu_set_t there = system_set(cpus);
+  if (sched_setaffinity(0, sizeof there, &there) != 0) return false;
+  // What is no part of what was set, another thread has set meanwhile: that stays.
+  cpu_set_t now;
+  cpu_set_t both;
+  if (affinity_of(0, &now)) {
+    CPU_AND(&both, &now, &there);
+    if (!CPU_EQUAL(&both, &now)) return true;
+  }
+  sched_setaffinity(0, sizeof before, &before);
+  return true;
 }
 
 OnCpus::OnCpus(const CpuSet& cpus, Bounds bounds) noexcept {

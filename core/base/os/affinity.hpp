@@ -19,6 +19,12 @@ class CpuSet {
   void add(const CpuSet& cpus) noexcept {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= cpus.words_[i];
   }
+  void remove(const CpuSet& cpus) noexcept {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= ~cpus.words_[i];
+  }
+  void keep(const CpuSet& cpus) noexcept {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= cpus.words_[i];
+  }
   bool has(int cpu) const noexcept { return cpu >= 0 && cpu < kMost && (words_[index(cpu)] & bit(cpu)) != 0; }
   int count() const noexcept;
   bool operator==(const CpuSet&) const noexcept = default;
@@ -37,6 +43,11 @@ void list_cpus(const CpuSet& cpus, std::span<char> out) noexcept;
 // tell.
 CpuSet cpus_of_this_thread() noexcept;
 CpuSet cpus_of_process() noexcept;
+
+// Moves the calling thread to one of these CPUs, of its own or not; where it may run afterwards is as before, also where
+// another thread changes that meanwhile, but for the very moment of the move. False where the system refuses, or there is
+// none.
+bool step_onto(const CpuSet& cpus) noexcept;
 
 // CPUs for a thread that does something for a while: those of its own that are in the set, or exactly those of the set.
 enum class Bounds : uint8_t { kOwn, kExact };

@@ -44,19 +44,6 @@ void block_async_signals() noexcept {
 
 void yield_this_thread() noexcept { sched_yield(); }
 
-bool leave_this_cpu() noexcept {
-  cpu_set_t allowed;
-  if (pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) != 0) return false;
-  const int cpu = sched_getcpu();
-  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
-  cpu_set_t others = allowed;
-  CPU_CLR(static_cast<unsigned>(cpu), &others);
-  if (CPU_COUNT(&others) == 0) return false;
-  if (pthread_setaffinity_np(pthread_self(), sizeof others, &others) != 0) return false;
-  pthread_setaffinity_np(pthread_self(), sizeof allowed, &allowed);
-  return true;
-}
-
 bool is_first_thread() noexcept { return gettid() == getpid(); }
 
 static_assert(sizeof(pthread_key_t) == sizeof(unsigned));

@@ -33,10 +33,6 @@ void block_async_signals() noexcept;
 // Gives up the processor to whoever else can run.
 void yield_this_thread() noexcept;
 
-// Moves the calling thread off the CPU that it is on, to any other that it may use; where it may run
-// afterwards is as before. False where it has no other.
-bool leave_this_cpu() noexcept;
-
 // Whether this is the thread that the process began with.
 bool is_first_thread() noexcept;
 

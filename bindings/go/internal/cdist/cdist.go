@@ -1758,6 +1758,10 @@ extern void _wrap_dist_strategy_options_transport_set_cdist_b007099836efc2ba(uin
 extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_287 arg2);
 extern swig_type_288 _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_reserved2_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_reserved2_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_strategy_options_cdist_b007099836efc2ba(uintptr_t arg1);
@@ -6604,6 +6608,32 @@ func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_options) SetMove_host_threads(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_move_host_threads_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetMove_host_threads() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_move_host_threads_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetReserved2(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_reserved2_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetReserved2() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_reserved2_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
 	C._wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0))
@@ -6725,6 +6755,10 @@ type Dist_strategy_options interface {
 	GetTransport() (_swig_ret int)
 	SetStaging_bytes(arg2 int64)
 	GetStaging_bytes() (_swig_ret int64)
+	SetMove_host_threads(arg2 int)
+	GetMove_host_threads() (_swig_ret int)
+	SetReserved2(arg2 int)
+	GetReserved2() (_swig_ret int)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)

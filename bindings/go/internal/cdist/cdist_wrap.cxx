@@ -7490,6 +7490,56 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(d
 }
 
 
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->move_host_threads = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->move_host_threads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_reserved2_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->reserved2 = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_reserved2_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->reserved2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 void _wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   

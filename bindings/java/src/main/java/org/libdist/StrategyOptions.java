@@ -31,6 +31,7 @@ public final class StrategyOptions {
     private ClusterResolver clusterResolver;
     private Network network;
     private int[] cpus = {}; // none: not given
+    private boolean moveHostThreads;
     private int[] replicasOfWorkers; // null: not given
     private long stagingBytes;
     private Transport transport = Transport.AUTO;
@@ -61,6 +62,7 @@ public final class StrategyOptions {
         copy.clusterResolver = clusterResolver;
         copy.network = network;
         copy.cpus = cpus;
+        copy.moveHostThreads = moveHostThreads;
         copy.replicasOfWorkers = replicasOfWorkers;
         copy.stagingBytes = stagingBytes;
         copy.transport = transport;
@@ -248,11 +250,21 @@ public final class StrategyOptions {
 
     /**
      * Where libdist's threads may be, by the system's numbers: {@link #placedOnCores} chooses among them, and
-     * replicas: 0 counts them. Threads of the program's are never moved. None: the calling thread's affinity mask.
+     * replicas: 0 counts them. Threads of the program's are not among them. None: the calling thread's affinity mask.
      */
     public StrategyOptions cpus(int... cpus) {
         StrategyOptions copy = copy();
         copy.cpus = Objects.requireNonNull(cpus, "cpus").clone();
+        return copy;
+    }
+
+    /**
+     * Whether libdist moves a thread of the program's that is a replica and keeps meeting another replica on its CPU, to
+     * one that no replica is on. Where the thread may run stays as it is. {@link Strategy#explain} says how often it could.
+     */
+    public StrategyOptions moveHostThreads(boolean moveHostThreads) {
+        StrategyOptions copy = copy();
+        copy.moveHostThreads = moveHostThreads;
         return copy;
     }
 
@@ -312,6 +324,7 @@ public final class StrategyOptions {
         if (cpus.length > 0) {
             options.set_cpus(cpus, cpus.length);
         }
+        options.setMove_host_threads(moveHostThreads ? 1 : 0);
         if (replicasOfWorkers != null) {
             options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);
         }
