@@ -437,6 +437,14 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 }  // namespace dist_swig
 
 
+/** The report of a status that C code has just given on this thread; one without words gets some. */
+static dist_status told(int32_t status) {
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  if (status == DIST_OK || (dist_last_error_info(&info) == DIST_OK && info.code == status)) return status;
+  return dist_fail(status, "C code gave this status, and did not say why");
+}
+
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -3887,6 +3895,27 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b007099836efc2ba() {
   result = DIST_MAX_ADDRESS_BYTES;
   
   _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_told_cdist_b007099836efc2ba(intgo _swig_go_0) {
+  int32_t arg1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (dist_status)told(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
   return _swig_go_result;
 }
 
