@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""examples/inference_host over its HTTP. In the environment: PROGRAM, and DATA, the folder of the layer's weights."""
+"""examples/inference_host over its HTTP, in any language. In the environment: PROGRAM, and DATA, the folder of the layer's
+weights; GO where the program is in Go."""
 
 import contextlib
 import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -87,9 +89,13 @@ class Host:
                 return now
 
     def resources(self):
-        """Threads and descriptors that it has."""
+        """Threads and descriptors that it has. Go keeps threads for later: there it is goroutines."""
         folder = pathlib.Path("/proc", str(self.process.pid))
-        return len(list((folder / "task").iterdir())), len(list((folder / "fd").iterdir()))
+        if "GO" in os.environ:
+            threads = int(re.search(rb"^go_goroutines (\d+)$", self.ask("GET", "/metrics")[1], re.MULTILINE)[1])
+        else:
+            threads = len(list((folder / "task").iterdir()))
+        return threads, len(list((folder / "fd").iterdir()))
 
 
 def together(count, function):
@@ -300,6 +306,17 @@ class Clients(InferenceHost):
             now = host.health()
             while now["answered"] + now["gone"] != now["accepted"]:
                 now = host.health()
+
+    @unittest.skipUnless("GO" in os.environ, "libmicrohttpd does not look at connections that wait")
+    def test_who_goes_away_waits_no_more(self):
+        """Its text would wait for an hour, and for others there would be no room."""
+        body = json.dumps({"ids": TEXTS[0]}).encode()
+        with Host(self.folder, "-r", "1", "-b", "2", "-q", "1", "-d", HOUR_US) as host:
+            with socket.create_connection(("127.0.0.1", host.port)) as link:
+                link.sendall(self.head(body) + body)
+                host.wait_for(waiting=1)
+            host.wait_for(waiting=0, gone=1)
+            self.assertEqual(host.encode(TEXTS[0], "/encode?deadline-ms=20")[0], 504)
 
 
 class Swaps(InferenceHost):
