@@ -35,6 +35,16 @@ func (e *StatusError) Error() string { return e.Record }
 %typemap(imtype) dist_status status "int"
 %typemap(in) dist_status status %{ $1 = (dist_status)$input; %}
 
+/* What C code of the program's says, on the thread that it ran on. */
+%inline %{
+/** The report of a status that C code has just given on this thread; one without words gets some. */
+static dist_status told(int32_t status) {
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  if (status == DIST_OK || (dist_last_error_info(&info) == DIST_OK && info.code == status)) return status;
+  return dist_fail(status, "C code gave this status, and did not say why");
+}
+%}
+
 /* ---- Handles and tokens ------------------------------------------------------------------------------------------ */
 %define %dist_handle(TYPE)
 %typemap(gotype) TYPE * "int64"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the Go tests against a build tree: `test.sh BUILD_ROOT GO plain|race|cgocheck2 [go test's arguments]`; or one of the
-# examples: `test.sh BUILD_ROOT GO run EXAMPLE [its arguments]`. It skips (77) where Go is too old.
+# examples: `test.sh BUILD_ROOT GO run EXAMPLE [its arguments]`; or go in another module: `test.sh BUILD_ROOT GO in FOLDER [its
+# arguments]`. It skips (77) where Go is too old.
 set -eu
 build=$1
 go=$2
@@ -31,6 +32,11 @@ case $kind in
     example=$1
     shift
     exec "$go" run "./examples/$example" "$@"
+    ;;
+  in)
+    cd "$1"
+    shift
+    exec "$go" "$@"
     ;;
   plain)
     "$go" vet . ./examples/...

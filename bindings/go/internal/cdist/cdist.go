@@ -27,7 +27,7 @@ typedef struct { char *p; intgo n; } _gostring_;
 typedef struct { void* array; intgo len; intgo cap; } _goslice_;
 
 
-typedef long long swig_type_1;
+typedef _gostring_ swig_type_1;
 typedef long long swig_type_2;
 typedef long long swig_type_3;
 typedef long long swig_type_4;
@@ -44,8 +44,8 @@ typedef long long swig_type_14;
 typedef long long swig_type_15;
 typedef long long swig_type_16;
 typedef long long swig_type_17;
-typedef _gostring_ swig_type_18;
-typedef long long swig_type_19;
+typedef long long swig_type_18;
+typedef _gostring_ swig_type_19;
 typedef long long swig_type_20;
 typedef long long swig_type_21;
 typedef long long swig_type_22;
@@ -54,8 +54,8 @@ typedef long long swig_type_24;
 typedef long long swig_type_25;
 typedef long long swig_type_26;
 typedef long long swig_type_27;
-typedef _gostring_ swig_type_28;
-typedef long long swig_type_29;
+typedef long long swig_type_28;
+typedef _gostring_ swig_type_29;
 typedef long long swig_type_30;
 typedef long long swig_type_31;
 typedef long long swig_type_32;
@@ -68,8 +68,8 @@ typedef long long swig_type_38;
 typedef long long swig_type_39;
 typedef long long swig_type_40;
 typedef long long swig_type_41;
-typedef _gostring_ swig_type_42;
-typedef long long swig_type_43;
+typedef long long swig_type_42;
+typedef _gostring_ swig_type_43;
 typedef long long swig_type_44;
 typedef long long swig_type_45;
 typedef long long swig_type_46;
@@ -120,92 +120,92 @@ typedef long long swig_type_90;
 typedef long long swig_type_91;
 typedef long long swig_type_92;
 typedef long long swig_type_93;
-typedef _gostring_ swig_type_94;
-typedef long long swig_type_95;
-typedef _gostring_ swig_type_96;
+typedef long long swig_type_94;
+typedef _gostring_ swig_type_95;
+typedef long long swig_type_96;
 typedef _gostring_ swig_type_97;
-typedef _goslice_ swig_type_98;
-typedef long long swig_type_99;
+typedef _gostring_ swig_type_98;
+typedef _goslice_ swig_type_99;
 typedef long long swig_type_100;
 typedef long long swig_type_101;
-typedef _gostring_ swig_type_102;
-typedef long long swig_type_103;
+typedef long long swig_type_102;
+typedef _gostring_ swig_type_103;
 typedef long long swig_type_104;
-typedef _gostring_ swig_type_105;
+typedef long long swig_type_105;
 typedef _gostring_ swig_type_106;
 typedef _gostring_ swig_type_107;
-typedef long long swig_type_108;
-typedef _gostring_ swig_type_109;
-typedef _goslice_ swig_type_110;
-typedef long long swig_type_111;
-typedef _gostring_ swig_type_112;
-typedef _goslice_ swig_type_113;
-typedef long long swig_type_114;
+typedef _gostring_ swig_type_108;
+typedef long long swig_type_109;
+typedef _gostring_ swig_type_110;
+typedef _goslice_ swig_type_111;
+typedef long long swig_type_112;
+typedef _gostring_ swig_type_113;
+typedef _goslice_ swig_type_114;
 typedef long long swig_type_115;
 typedef long long swig_type_116;
-typedef _gostring_ swig_type_117;
-typedef _goslice_ swig_type_118;
-typedef long long swig_type_119;
+typedef long long swig_type_117;
+typedef _gostring_ swig_type_118;
+typedef _goslice_ swig_type_119;
 typedef long long swig_type_120;
 typedef long long swig_type_121;
-typedef _gostring_ swig_type_122;
+typedef long long swig_type_122;
 typedef _gostring_ swig_type_123;
 typedef _gostring_ swig_type_124;
-typedef long long swig_type_125;
+typedef _gostring_ swig_type_125;
 typedef long long swig_type_126;
-typedef _gostring_ swig_type_127;
-typedef _goslice_ swig_type_128;
-typedef long long swig_type_129;
+typedef long long swig_type_127;
+typedef _gostring_ swig_type_128;
+typedef _goslice_ swig_type_129;
 typedef long long swig_type_130;
 typedef long long swig_type_131;
 typedef long long swig_type_132;
-typedef _gostring_ swig_type_133;
-typedef long long swig_type_134;
+typedef long long swig_type_133;
+typedef _gostring_ swig_type_134;
 typedef long long swig_type_135;
-typedef _gostring_ swig_type_136;
-typedef long long swig_type_137;
-typedef _gostring_ swig_type_138;
+typedef long long swig_type_136;
+typedef _gostring_ swig_type_137;
+typedef long long swig_type_138;
 typedef _gostring_ swig_type_139;
-typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
-typedef long long swig_type_142;
-typedef _gostring_ swig_type_143;
-typedef long long swig_type_144;
-typedef _gostring_ swig_type_145;
-typedef long long swig_type_146;
+typedef _gostring_ swig_type_140;
+typedef long long swig_type_141;
+typedef _gostring_ swig_type_142;
+typedef long long swig_type_143;
+typedef _gostring_ swig_type_144;
+typedef long long swig_type_145;
+typedef _gostring_ swig_type_146;
 typedef long long swig_type_147;
-typedef _gostring_ swig_type_148;
-typedef long long swig_type_149;
-typedef _gostring_ swig_type_150;
-typedef long long swig_type_151;
-typedef _gostring_ swig_type_152;
+typedef long long swig_type_148;
+typedef _gostring_ swig_type_149;
+typedef long long swig_type_150;
+typedef _gostring_ swig_type_151;
+typedef long long swig_type_152;
 typedef _gostring_ swig_type_153;
-typedef long long swig_type_154;
-typedef _gostring_ swig_type_155;
+typedef _gostring_ swig_type_154;
+typedef long long swig_type_155;
 typedef _gostring_ swig_type_156;
-typedef long long swig_type_157;
-typedef _gostring_ swig_type_158;
-typedef _goslice_ swig_type_159;
-typedef long long swig_type_160;
-typedef _gostring_ swig_type_161;
-typedef long long swig_type_162;
-typedef _goslice_ swig_type_163;
-typedef long long swig_type_164;
-typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
-typedef _gostring_ swig_type_167;
+typedef _gostring_ swig_type_157;
+typedef long long swig_type_158;
+typedef _gostring_ swig_type_159;
+typedef _goslice_ swig_type_160;
+typedef long long swig_type_161;
+typedef _gostring_ swig_type_162;
+typedef long long swig_type_163;
+typedef _goslice_ swig_type_164;
+typedef long long swig_type_165;
+typedef _gostring_ swig_type_166;
+typedef long long swig_type_167;
 typedef _gostring_ swig_type_168;
-typedef long long swig_type_169;
-typedef _gostring_ swig_type_170;
+typedef _gostring_ swig_type_169;
+typedef long long swig_type_170;
 typedef _gostring_ swig_type_171;
-typedef long long swig_type_172;
-typedef _gostring_ swig_type_173;
+typedef _gostring_ swig_type_172;
+typedef long long swig_type_173;
 typedef _gostring_ swig_type_174;
-typedef long long swig_type_175;
-typedef _gostring_ swig_type_176;
+typedef _gostring_ swig_type_175;
+typedef long long swig_type_176;
 typedef _gostring_ swig_type_177;
-typedef long long swig_type_178;
-typedef _gostring_ swig_type_179;
+typedef _gostring_ swig_type_178;
+typedef long long swig_type_179;
 typedef _gostring_ swig_type_180;
 typedef _gostring_ swig_type_181;
 typedef _gostring_ swig_type_182;
@@ -215,8 +215,8 @@ typedef _gostring_ swig_type_185;
 typedef _gostring_ swig_type_186;
 typedef _gostring_ swig_type_187;
 typedef _gostring_ swig_type_188;
-typedef long long swig_type_189;
-typedef _gostring_ swig_type_190;
+typedef _gostring_ swig_type_189;
+typedef long long swig_type_190;
 typedef _gostring_ swig_type_191;
 typedef _gostring_ swig_type_192;
 typedef _gostring_ swig_type_193;
@@ -224,8 +224,8 @@ typedef _gostring_ swig_type_194;
 typedef _gostring_ swig_type_195;
 typedef _gostring_ swig_type_196;
 typedef _gostring_ swig_type_197;
-typedef long long swig_type_198;
-typedef _gostring_ swig_type_199;
+typedef _gostring_ swig_type_198;
+typedef long long swig_type_199;
 typedef _gostring_ swig_type_200;
 typedef _gostring_ swig_type_201;
 typedef _gostring_ swig_type_202;
@@ -235,77 +235,77 @@ typedef _gostring_ swig_type_205;
 typedef _gostring_ swig_type_206;
 typedef _gostring_ swig_type_207;
 typedef _gostring_ swig_type_208;
-typedef _goslice_ swig_type_209;
-typedef long long swig_type_210;
+typedef _gostring_ swig_type_209;
+typedef _goslice_ swig_type_210;
 typedef long long swig_type_211;
-typedef _gostring_ swig_type_212;
-typedef long long swig_type_213;
-typedef _gostring_ swig_type_214;
-typedef long long swig_type_215;
-typedef _goslice_ swig_type_216;
-typedef long long swig_type_217;
-typedef _gostring_ swig_type_218;
-typedef long long swig_type_219;
-typedef _gostring_ swig_type_220;
-typedef long long swig_type_221;
-typedef _goslice_ swig_type_222;
-typedef long long swig_type_223;
-typedef _gostring_ swig_type_224;
-typedef long long swig_type_225;
-typedef _goslice_ swig_type_226;
-typedef long long swig_type_227;
-typedef _gostring_ swig_type_228;
-typedef long long swig_type_229;
-typedef _gostring_ swig_type_230;
+typedef long long swig_type_212;
+typedef _gostring_ swig_type_213;
+typedef long long swig_type_214;
+typedef _gostring_ swig_type_215;
+typedef long long swig_type_216;
+typedef _goslice_ swig_type_217;
+typedef long long swig_type_218;
+typedef _gostring_ swig_type_219;
+typedef long long swig_type_220;
+typedef _gostring_ swig_type_221;
+typedef long long swig_type_222;
+typedef _goslice_ swig_type_223;
+typedef long long swig_type_224;
+typedef _gostring_ swig_type_225;
+typedef long long swig_type_226;
+typedef _goslice_ swig_type_227;
+typedef long long swig_type_228;
+typedef _gostring_ swig_type_229;
+typedef long long swig_type_230;
 typedef _gostring_ swig_type_231;
-typedef _goslice_ swig_type_232;
-typedef long long swig_type_233;
-typedef _gostring_ swig_type_234;
-typedef long long swig_type_235;
-typedef _gostring_ swig_type_236;
+typedef _gostring_ swig_type_232;
+typedef _goslice_ swig_type_233;
+typedef long long swig_type_234;
+typedef _gostring_ swig_type_235;
+typedef long long swig_type_236;
 typedef _gostring_ swig_type_237;
-typedef long long swig_type_238;
-typedef _goslice_ swig_type_239;
-typedef long long swig_type_240;
-typedef _gostring_ swig_type_241;
-typedef long long swig_type_242;
+typedef _gostring_ swig_type_238;
+typedef long long swig_type_239;
+typedef _goslice_ swig_type_240;
+typedef long long swig_type_241;
+typedef _gostring_ swig_type_242;
 typedef long long swig_type_243;
 typedef long long swig_type_244;
-typedef _gostring_ swig_type_245;
-typedef long long swig_type_246;
+typedef long long swig_type_245;
+typedef _gostring_ swig_type_246;
 typedef long long swig_type_247;
 typedef long long swig_type_248;
-typedef _gostring_ swig_type_249;
-typedef long long swig_type_250;
+typedef long long swig_type_249;
+typedef _gostring_ swig_type_250;
 typedef long long swig_type_251;
 typedef long long swig_type_252;
 typedef long long swig_type_253;
 typedef long long swig_type_254;
 typedef long long swig_type_255;
-typedef _gostring_ swig_type_256;
-typedef long long swig_type_257;
+typedef long long swig_type_256;
+typedef _gostring_ swig_type_257;
 typedef long long swig_type_258;
 typedef long long swig_type_259;
 typedef long long swig_type_260;
 typedef long long swig_type_261;
 typedef long long swig_type_262;
 typedef long long swig_type_263;
-typedef _gostring_ swig_type_264;
+typedef long long swig_type_264;
 typedef _gostring_ swig_type_265;
 typedef _gostring_ swig_type_266;
 typedef _gostring_ swig_type_267;
 typedef _gostring_ swig_type_268;
 typedef _gostring_ swig_type_269;
 typedef _gostring_ swig_type_270;
-typedef long long swig_type_271;
-typedef long long swig_type_272;
-typedef _gostring_ swig_type_273;
-typedef _gostring_ swig_type_274;
+typedef _gostring_ swig_type_271;
+typedef void* swig_type_272;
+typedef void* swig_type_273;
+typedef long long swig_type_274;
 typedef long long swig_type_275;
 typedef long long swig_type_276;
 typedef long long swig_type_277;
-typedef long long swig_type_278;
-typedef long long swig_type_279;
+typedef _gostring_ swig_type_278;
+typedef _gostring_ swig_type_279;
 typedef long long swig_type_280;
 typedef long long swig_type_281;
 typedef long long swig_type_282;
@@ -316,97 +316,97 @@ typedef long long swig_type_286;
 typedef long long swig_type_287;
 typedef long long swig_type_288;
 typedef long long swig_type_289;
-typedef _gostring_ swig_type_290;
+typedef long long swig_type_290;
 typedef long long swig_type_291;
-typedef _gostring_ swig_type_292;
-typedef _goslice_ swig_type_293;
+typedef long long swig_type_292;
+typedef long long swig_type_293;
 typedef long long swig_type_294;
-typedef _goslice_ swig_type_295;
+typedef _gostring_ swig_type_295;
 typedef long long swig_type_296;
-typedef _goslice_ swig_type_297;
-typedef long long swig_type_298;
+typedef _gostring_ swig_type_297;
+typedef _goslice_ swig_type_298;
 typedef long long swig_type_299;
-typedef _gostring_ swig_type_300;
-typedef _gostring_ swig_type_301;
-typedef long long swig_type_302;
-typedef _gostring_ swig_type_303;
+typedef _goslice_ swig_type_300;
+typedef long long swig_type_301;
+typedef _goslice_ swig_type_302;
+typedef long long swig_type_303;
 typedef long long swig_type_304;
-typedef long long swig_type_305;
+typedef _gostring_ swig_type_305;
 typedef _gostring_ swig_type_306;
 typedef long long swig_type_307;
-typedef long long swig_type_308;
+typedef _gostring_ swig_type_308;
 typedef long long swig_type_309;
-typedef _gostring_ swig_type_310;
-typedef long long swig_type_311;
-typedef _gostring_ swig_type_312;
+typedef long long swig_type_310;
+typedef _gostring_ swig_type_311;
+typedef long long swig_type_312;
 typedef long long swig_type_313;
-typedef _gostring_ swig_type_314;
+typedef long long swig_type_314;
 typedef _gostring_ swig_type_315;
-typedef _goslice_ swig_type_316;
-typedef long long swig_type_317;
-typedef _gostring_ swig_type_318;
-typedef long long swig_type_319;
+typedef long long swig_type_316;
+typedef _gostring_ swig_type_317;
+typedef long long swig_type_318;
+typedef _gostring_ swig_type_319;
 typedef _gostring_ swig_type_320;
-typedef long long swig_type_321;
+typedef _goslice_ swig_type_321;
 typedef long long swig_type_322;
-typedef long long swig_type_323;
-typedef _gostring_ swig_type_324;
-typedef long long swig_type_325;
+typedef _gostring_ swig_type_323;
+typedef long long swig_type_324;
+typedef _gostring_ swig_type_325;
 typedef long long swig_type_326;
 typedef long long swig_type_327;
 typedef long long swig_type_328;
-typedef long long swig_type_329;
-typedef _gostring_ swig_type_330;
+typedef _gostring_ swig_type_329;
+typedef long long swig_type_330;
 typedef long long swig_type_331;
-typedef _gostring_ swig_type_332;
+typedef long long swig_type_332;
 typedef long long swig_type_333;
 typedef long long swig_type_334;
-typedef long long swig_type_335;
+typedef _gostring_ swig_type_335;
 typedef long long swig_type_336;
-typedef long long swig_type_337;
-typedef _gostring_ swig_type_338;
+typedef _gostring_ swig_type_337;
+typedef long long swig_type_338;
 typedef long long swig_type_339;
 typedef long long swig_type_340;
-typedef _gostring_ swig_type_341;
+typedef long long swig_type_341;
 typedef long long swig_type_342;
-typedef long long swig_type_343;
+typedef _gostring_ swig_type_343;
 typedef long long swig_type_344;
 typedef long long swig_type_345;
-typedef long long swig_type_346;
+typedef _gostring_ swig_type_346;
 typedef long long swig_type_347;
 typedef long long swig_type_348;
 typedef long long swig_type_349;
-typedef _gostring_ swig_type_350;
+typedef long long swig_type_350;
 typedef long long swig_type_351;
 typedef long long swig_type_352;
 typedef long long swig_type_353;
 typedef long long swig_type_354;
-typedef long long swig_type_355;
-typedef _gostring_ swig_type_356;
+typedef _gostring_ swig_type_355;
+typedef long long swig_type_356;
 typedef long long swig_type_357;
 typedef long long swig_type_358;
 typedef long long swig_type_359;
-typedef _gostring_ swig_type_360;
-typedef long long swig_type_361;
-typedef _gostring_ swig_type_362;
+typedef long long swig_type_360;
+typedef _gostring_ swig_type_361;
+typedef long long swig_type_362;
 typedef long long swig_type_363;
-typedef _gostring_ swig_type_364;
-typedef long long swig_type_365;
-typedef _gostring_ swig_type_366;
-typedef long long swig_type_367;
-typedef _gostring_ swig_type_368;
+typedef long long swig_type_364;
+typedef _gostring_ swig_type_365;
+typedef long long swig_type_366;
+typedef _gostring_ swig_type_367;
+typedef long long swig_type_368;
 typedef _gostring_ swig_type_369;
 typedef long long swig_type_370;
 typedef _gostring_ swig_type_371;
 typedef long long swig_type_372;
-typedef long long swig_type_373;
+typedef _gostring_ swig_type_373;
 typedef _gostring_ swig_type_374;
-typedef _gostring_ swig_type_375;
-typedef long long swig_type_376;
+typedef long long swig_type_375;
+typedef _gostring_ swig_type_376;
 typedef long long swig_type_377;
 typedef long long swig_type_378;
-typedef long long swig_type_379;
-typedef long long swig_type_380;
+typedef _gostring_ swig_type_379;
+typedef _gostring_ swig_type_380;
 typedef long long swig_type_381;
 typedef long long swig_type_382;
 typedef long long swig_type_383;
@@ -414,16 +414,16 @@ typedef long long swig_type_384;
 typedef long long swig_type_385;
 typedef long long swig_type_386;
 typedef long long swig_type_387;
-typedef _goslice_ swig_type_388;
+typedef long long swig_type_388;
 typedef long long swig_type_389;
 typedef long long swig_type_390;
-typedef _goslice_ swig_type_391;
+typedef long long swig_type_391;
 typedef long long swig_type_392;
-typedef long long swig_type_393;
-typedef _gostring_ swig_type_394;
+typedef _goslice_ swig_type_393;
+typedef long long swig_type_394;
 typedef long long swig_type_395;
 typedef _goslice_ swig_type_396;
-typedef _goslice_ swig_type_397;
+typedef long long swig_type_397;
 typedef long long swig_type_398;
 typedef _gostring_ swig_type_399;
 typedef long long swig_type_400;
@@ -472,99 +472,99 @@ typedef _goslice_ swig_type_442;
 typedef long long swig_type_443;
 typedef _gostring_ swig_type_444;
 typedef long long swig_type_445;
-typedef _gostring_ swig_type_446;
-typedef long long swig_type_447;
+typedef _goslice_ swig_type_446;
+typedef _goslice_ swig_type_447;
 typedef long long swig_type_448;
 typedef _gostring_ swig_type_449;
 typedef long long swig_type_450;
-typedef long long swig_type_451;
-typedef _gostring_ swig_type_452;
+typedef _gostring_ swig_type_451;
+typedef long long swig_type_452;
 typedef long long swig_type_453;
-typedef _goslice_ swig_type_454;
+typedef _gostring_ swig_type_454;
 typedef long long swig_type_455;
-typedef _gostring_ swig_type_456;
-typedef long long swig_type_457;
+typedef long long swig_type_456;
+typedef _gostring_ swig_type_457;
 typedef long long swig_type_458;
-typedef long long swig_type_459;
+typedef _goslice_ swig_type_459;
 typedef long long swig_type_460;
-typedef long long swig_type_461;
+typedef _gostring_ swig_type_461;
 typedef long long swig_type_462;
 typedef long long swig_type_463;
-typedef _gostring_ swig_type_464;
-typedef _goslice_ swig_type_465;
+typedef long long swig_type_464;
+typedef long long swig_type_465;
 typedef long long swig_type_466;
 typedef long long swig_type_467;
 typedef long long swig_type_468;
 typedef _gostring_ swig_type_469;
-typedef long long swig_type_470;
-typedef _goslice_ swig_type_471;
-typedef _goslice_ swig_type_472;
+typedef _goslice_ swig_type_470;
+typedef long long swig_type_471;
+typedef long long swig_type_472;
 typedef long long swig_type_473;
 typedef _gostring_ swig_type_474;
-typedef _goslice_ swig_type_475;
-typedef long long swig_type_476;
-typedef _gostring_ swig_type_477;
+typedef long long swig_type_475;
+typedef _goslice_ swig_type_476;
+typedef _goslice_ swig_type_477;
 typedef long long swig_type_478;
 typedef _gostring_ swig_type_479;
-typedef long long swig_type_480;
+typedef _goslice_ swig_type_480;
 typedef long long swig_type_481;
 typedef _gostring_ swig_type_482;
-typedef _goslice_ swig_type_483;
-typedef long long swig_type_484;
+typedef long long swig_type_483;
+typedef _gostring_ swig_type_484;
 typedef long long swig_type_485;
-typedef _gostring_ swig_type_486;
-typedef long long swig_type_487;
-typedef long long swig_type_488;
-typedef _gostring_ swig_type_489;
+typedef long long swig_type_486;
+typedef _gostring_ swig_type_487;
+typedef _goslice_ swig_type_488;
+typedef long long swig_type_489;
 typedef long long swig_type_490;
 typedef _gostring_ swig_type_491;
 typedef long long swig_type_492;
 typedef long long swig_type_493;
-typedef long long swig_type_494;
+typedef _gostring_ swig_type_494;
 typedef long long swig_type_495;
-typedef long long swig_type_496;
+typedef _gostring_ swig_type_496;
 typedef long long swig_type_497;
 typedef long long swig_type_498;
 typedef long long swig_type_499;
 typedef long long swig_type_500;
-typedef _gostring_ swig_type_501;
+typedef long long swig_type_501;
 typedef long long swig_type_502;
-typedef _gostring_ swig_type_503;
+typedef long long swig_type_503;
 typedef long long swig_type_504;
 typedef long long swig_type_505;
 typedef _gostring_ swig_type_506;
 typedef long long swig_type_507;
-typedef long long swig_type_508;
+typedef _gostring_ swig_type_508;
 typedef long long swig_type_509;
-typedef _gostring_ swig_type_510;
-typedef long long swig_type_511;
+typedef long long swig_type_510;
+typedef _gostring_ swig_type_511;
 typedef long long swig_type_512;
 typedef long long swig_type_513;
-typedef _gostring_ swig_type_514;
+typedef long long swig_type_514;
 typedef _gostring_ swig_type_515;
 typedef long long swig_type_516;
 typedef long long swig_type_517;
-typedef _gostring_ swig_type_518;
-typedef long long swig_type_519;
-typedef long long swig_type_520;
+typedef long long swig_type_518;
+typedef _gostring_ swig_type_519;
+typedef _gostring_ swig_type_520;
 typedef long long swig_type_521;
 typedef long long swig_type_522;
-typedef long long swig_type_523;
+typedef _gostring_ swig_type_523;
 typedef long long swig_type_524;
 typedef long long swig_type_525;
 typedef long long swig_type_526;
-typedef _goslice_ swig_type_527;
+typedef long long swig_type_527;
 typedef long long swig_type_528;
-typedef _gostring_ swig_type_529;
+typedef long long swig_type_529;
 typedef long long swig_type_530;
 typedef long long swig_type_531;
-typedef long long swig_type_532;
-typedef _gostring_ swig_type_533;
-typedef long long swig_type_534;
+typedef _goslice_ swig_type_532;
+typedef long long swig_type_533;
+typedef _gostring_ swig_type_534;
 typedef long long swig_type_535;
 typedef long long swig_type_536;
 typedef long long swig_type_537;
-typedef long long swig_type_538;
+typedef _gostring_ swig_type_538;
 typedef long long swig_type_539;
 typedef long long swig_type_540;
 typedef long long swig_type_541;
@@ -574,25 +574,25 @@ typedef long long swig_type_544;
 typedef long long swig_type_545;
 typedef long long swig_type_546;
 typedef long long swig_type_547;
-typedef _gostring_ swig_type_548;
+typedef long long swig_type_548;
 typedef long long swig_type_549;
 typedef long long swig_type_550;
-typedef _gostring_ swig_type_551;
+typedef long long swig_type_551;
 typedef long long swig_type_552;
-typedef long long swig_type_553;
+typedef _gostring_ swig_type_553;
 typedef long long swig_type_554;
 typedef long long swig_type_555;
-typedef long long swig_type_556;
-typedef _gostring_ swig_type_557;
+typedef _gostring_ swig_type_556;
+typedef long long swig_type_557;
 typedef long long swig_type_558;
 typedef long long swig_type_559;
-typedef _gostring_ swig_type_560;
-typedef _gostring_ swig_type_561;
-typedef long long swig_type_562;
+typedef long long swig_type_560;
+typedef long long swig_type_561;
+typedef _gostring_ swig_type_562;
 typedef long long swig_type_563;
-typedef _gostring_ swig_type_564;
-typedef long long swig_type_565;
-typedef long long swig_type_566;
+typedef long long swig_type_564;
+typedef _gostring_ swig_type_565;
+typedef _gostring_ swig_type_566;
 typedef long long swig_type_567;
 typedef long long swig_type_568;
 typedef _gostring_ swig_type_569;
@@ -602,152 +602,152 @@ typedef long long swig_type_572;
 typedef long long swig_type_573;
 typedef _gostring_ swig_type_574;
 typedef long long swig_type_575;
-typedef _goslice_ swig_type_576;
-typedef _gostring_ swig_type_577;
+typedef long long swig_type_576;
+typedef long long swig_type_577;
 typedef long long swig_type_578;
-typedef _goslice_ swig_type_579;
+typedef _gostring_ swig_type_579;
 typedef long long swig_type_580;
-typedef _gostring_ swig_type_581;
-typedef long long swig_type_582;
-typedef _goslice_ swig_type_583;
-typedef long long swig_type_584;
-typedef _gostring_ swig_type_585;
-typedef long long swig_type_586;
-typedef _goslice_ swig_type_587;
-typedef long long swig_type_588;
-typedef _gostring_ swig_type_589;
-typedef long long swig_type_590;
-typedef _goslice_ swig_type_591;
-typedef long long swig_type_592;
-typedef _gostring_ swig_type_593;
-typedef long long swig_type_594;
-typedef _goslice_ swig_type_595;
-typedef long long swig_type_596;
-typedef _gostring_ swig_type_597;
-typedef long long swig_type_598;
-typedef _gostring_ swig_type_599;
+typedef _goslice_ swig_type_581;
+typedef _gostring_ swig_type_582;
+typedef long long swig_type_583;
+typedef _goslice_ swig_type_584;
+typedef long long swig_type_585;
+typedef _gostring_ swig_type_586;
+typedef long long swig_type_587;
+typedef _goslice_ swig_type_588;
+typedef long long swig_type_589;
+typedef _gostring_ swig_type_590;
+typedef long long swig_type_591;
+typedef _goslice_ swig_type_592;
+typedef long long swig_type_593;
+typedef _gostring_ swig_type_594;
+typedef long long swig_type_595;
+typedef _goslice_ swig_type_596;
+typedef long long swig_type_597;
+typedef _gostring_ swig_type_598;
+typedef long long swig_type_599;
 typedef _goslice_ swig_type_600;
 typedef long long swig_type_601;
 typedef _gostring_ swig_type_602;
 typedef long long swig_type_603;
 typedef _gostring_ swig_type_604;
-typedef long long swig_type_605;
-typedef _gostring_ swig_type_606;
-typedef long long swig_type_607;
+typedef _goslice_ swig_type_605;
+typedef long long swig_type_606;
+typedef _gostring_ swig_type_607;
 typedef long long swig_type_608;
-typedef long long swig_type_609;
+typedef _gostring_ swig_type_609;
 typedef long long swig_type_610;
-typedef long long swig_type_611;
+typedef _gostring_ swig_type_611;
 typedef long long swig_type_612;
 typedef long long swig_type_613;
 typedef long long swig_type_614;
 typedef long long swig_type_615;
 typedef long long swig_type_616;
 typedef long long swig_type_617;
-typedef _gostring_ swig_type_618;
+typedef long long swig_type_618;
 typedef long long swig_type_619;
 typedef long long swig_type_620;
 typedef long long swig_type_621;
 typedef long long swig_type_622;
 typedef _gostring_ swig_type_623;
-typedef _gostring_ swig_type_624;
+typedef long long swig_type_624;
 typedef long long swig_type_625;
-typedef _goslice_ swig_type_626;
+typedef long long swig_type_626;
 typedef long long swig_type_627;
-typedef long long swig_type_628;
+typedef _gostring_ swig_type_628;
 typedef _gostring_ swig_type_629;
 typedef long long swig_type_630;
-typedef _gostring_ swig_type_631;
-typedef _gostring_ swig_type_632;
+typedef _goslice_ swig_type_631;
+typedef long long swig_type_632;
 typedef long long swig_type_633;
-typedef long long swig_type_634;
-typedef _gostring_ swig_type_635;
-typedef long long swig_type_636;
-typedef _goslice_ swig_type_637;
+typedef _gostring_ swig_type_634;
+typedef long long swig_type_635;
+typedef _gostring_ swig_type_636;
+typedef _gostring_ swig_type_637;
 typedef long long swig_type_638;
-typedef _gostring_ swig_type_639;
-typedef long long swig_type_640;
+typedef long long swig_type_639;
+typedef _gostring_ swig_type_640;
 typedef long long swig_type_641;
-typedef long long swig_type_642;
-typedef _gostring_ swig_type_643;
-typedef long long swig_type_644;
-typedef _gostring_ swig_type_645;
+typedef _goslice_ swig_type_642;
+typedef long long swig_type_643;
+typedef _gostring_ swig_type_644;
+typedef long long swig_type_645;
 typedef long long swig_type_646;
-typedef _gostring_ swig_type_647;
+typedef long long swig_type_647;
 typedef _gostring_ swig_type_648;
 typedef long long swig_type_649;
 typedef _gostring_ swig_type_650;
 typedef long long swig_type_651;
-typedef _goslice_ swig_type_652;
-typedef long long swig_type_653;
-typedef _gostring_ swig_type_654;
-typedef long long swig_type_655;
+typedef _gostring_ swig_type_652;
+typedef _gostring_ swig_type_653;
+typedef long long swig_type_654;
+typedef _gostring_ swig_type_655;
 typedef long long swig_type_656;
-typedef _gostring_ swig_type_657;
+typedef _goslice_ swig_type_657;
 typedef long long swig_type_658;
-typedef _goslice_ swig_type_659;
-typedef _gostring_ swig_type_660;
+typedef _gostring_ swig_type_659;
+typedef long long swig_type_660;
 typedef long long swig_type_661;
-typedef long long swig_type_662;
-typedef _gostring_ swig_type_663;
-typedef long long swig_type_664;
-typedef long long swig_type_665;
+typedef _gostring_ swig_type_662;
+typedef long long swig_type_663;
+typedef _goslice_ swig_type_664;
+typedef _gostring_ swig_type_665;
 typedef long long swig_type_666;
-typedef _gostring_ swig_type_667;
-typedef long long swig_type_668;
+typedef long long swig_type_667;
+typedef _gostring_ swig_type_668;
 typedef long long swig_type_669;
-typedef _gostring_ swig_type_670;
+typedef long long swig_type_670;
 typedef long long swig_type_671;
-typedef long long swig_type_672;
-typedef _goslice_ swig_type_673;
-typedef _gostring_ swig_type_674;
-typedef long long swig_type_675;
-typedef _gostring_ swig_type_676;
-typedef _goslice_ swig_type_677;
-typedef _gostring_ swig_type_678;
-typedef long long swig_type_679;
+typedef _gostring_ swig_type_672;
+typedef long long swig_type_673;
+typedef long long swig_type_674;
+typedef _gostring_ swig_type_675;
+typedef long long swig_type_676;
+typedef long long swig_type_677;
+typedef _goslice_ swig_type_678;
+typedef _gostring_ swig_type_679;
 typedef long long swig_type_680;
-typedef long long swig_type_681;
-typedef long long swig_type_682;
+typedef _gostring_ swig_type_681;
+typedef _goslice_ swig_type_682;
 typedef _gostring_ swig_type_683;
 typedef long long swig_type_684;
-typedef _gostring_ swig_type_685;
+typedef long long swig_type_685;
 typedef long long swig_type_686;
 typedef long long swig_type_687;
 typedef _gostring_ swig_type_688;
 typedef long long swig_type_689;
-typedef long long swig_type_690;
-typedef _gostring_ swig_type_691;
+typedef _gostring_ swig_type_690;
+typedef long long swig_type_691;
 typedef long long swig_type_692;
-typedef long long swig_type_693;
+typedef _gostring_ swig_type_693;
 typedef long long swig_type_694;
-typedef _gostring_ swig_type_695;
-typedef long long swig_type_696;
+typedef long long swig_type_695;
+typedef _gostring_ swig_type_696;
 typedef long long swig_type_697;
 typedef long long swig_type_698;
-typedef _gostring_ swig_type_699;
-typedef long long swig_type_700;
+typedef long long swig_type_699;
+typedef _gostring_ swig_type_700;
 typedef long long swig_type_701;
 typedef long long swig_type_702;
-typedef _gostring_ swig_type_703;
-typedef long long swig_type_704;
+typedef long long swig_type_703;
+typedef _gostring_ swig_type_704;
 typedef long long swig_type_705;
-typedef _goslice_ swig_type_706;
+typedef long long swig_type_706;
 typedef long long swig_type_707;
 typedef _gostring_ swig_type_708;
 typedef long long swig_type_709;
 typedef long long swig_type_710;
-typedef _gostring_ swig_type_711;
+typedef _goslice_ swig_type_711;
 typedef long long swig_type_712;
-typedef _goslice_ swig_type_713;
+typedef _gostring_ swig_type_713;
 typedef long long swig_type_714;
-typedef _goslice_ swig_type_715;
+typedef long long swig_type_715;
 typedef _gostring_ swig_type_716;
 typedef long long swig_type_717;
-typedef long long swig_type_718;
-typedef _gostring_ swig_type_719;
-typedef long long swig_type_720;
-typedef long long swig_type_721;
+typedef _goslice_ swig_type_718;
+typedef long long swig_type_719;
+typedef _goslice_ swig_type_720;
+typedef _gostring_ swig_type_721;
 typedef long long swig_type_722;
 typedef long long swig_type_723;
 typedef _gostring_ swig_type_724;
@@ -755,92 +755,92 @@ typedef long long swig_type_725;
 typedef long long swig_type_726;
 typedef long long swig_type_727;
 typedef long long swig_type_728;
-typedef long long swig_type_729;
-typedef _gostring_ swig_type_730;
+typedef _gostring_ swig_type_729;
+typedef long long swig_type_730;
 typedef long long swig_type_731;
 typedef long long swig_type_732;
-typedef _gostring_ swig_type_733;
+typedef long long swig_type_733;
 typedef long long swig_type_734;
-typedef long long swig_type_735;
-typedef _gostring_ swig_type_736;
+typedef _gostring_ swig_type_735;
+typedef long long swig_type_736;
 typedef long long swig_type_737;
-typedef _goslice_ swig_type_738;
+typedef _gostring_ swig_type_738;
 typedef long long swig_type_739;
-typedef _gostring_ swig_type_740;
-typedef long long swig_type_741;
+typedef long long swig_type_740;
+typedef _gostring_ swig_type_741;
 typedef long long swig_type_742;
-typedef long long swig_type_743;
+typedef _goslice_ swig_type_743;
 typedef long long swig_type_744;
-typedef long long swig_type_745;
-typedef _gostring_ swig_type_746;
+typedef _gostring_ swig_type_745;
+typedef long long swig_type_746;
 typedef long long swig_type_747;
 typedef long long swig_type_748;
 typedef long long swig_type_749;
 typedef long long swig_type_750;
-typedef long long swig_type_751;
+typedef _gostring_ swig_type_751;
 typedef long long swig_type_752;
-typedef _gostring_ swig_type_753;
+typedef long long swig_type_753;
 typedef long long swig_type_754;
 typedef long long swig_type_755;
-typedef _gostring_ swig_type_756;
+typedef long long swig_type_756;
 typedef long long swig_type_757;
-typedef _goslice_ swig_type_758;
+typedef _gostring_ swig_type_758;
 typedef long long swig_type_759;
-typedef _goslice_ swig_type_760;
+typedef long long swig_type_760;
 typedef _gostring_ swig_type_761;
 typedef long long swig_type_762;
-typedef long long swig_type_763;
-typedef _gostring_ swig_type_764;
-typedef long long swig_type_765;
-typedef long long swig_type_766;
-typedef _gostring_ swig_type_767;
-typedef _gostring_ swig_type_768;
+typedef _goslice_ swig_type_763;
+typedef long long swig_type_764;
+typedef _goslice_ swig_type_765;
+typedef _gostring_ swig_type_766;
+typedef long long swig_type_767;
+typedef long long swig_type_768;
 typedef _gostring_ swig_type_769;
 typedef long long swig_type_770;
 typedef long long swig_type_771;
-typedef long long swig_type_772;
-typedef long long swig_type_773;
+typedef _gostring_ swig_type_772;
+typedef _gostring_ swig_type_773;
 typedef _gostring_ swig_type_774;
 typedef long long swig_type_775;
 typedef long long swig_type_776;
 typedef long long swig_type_777;
-typedef _gostring_ swig_type_778;
-typedef long long swig_type_779;
+typedef long long swig_type_778;
+typedef _gostring_ swig_type_779;
 typedef long long swig_type_780;
 typedef long long swig_type_781;
 typedef long long swig_type_782;
-typedef long long swig_type_783;
-typedef _goslice_ swig_type_784;
+typedef _gostring_ swig_type_783;
+typedef long long swig_type_784;
 typedef long long swig_type_785;
-typedef _gostring_ swig_type_786;
+typedef long long swig_type_786;
 typedef long long swig_type_787;
-typedef _goslice_ swig_type_788;
-typedef long long swig_type_789;
-typedef _gostring_ swig_type_790;
-typedef long long swig_type_791;
+typedef long long swig_type_788;
+typedef _goslice_ swig_type_789;
+typedef long long swig_type_790;
+typedef _gostring_ swig_type_791;
 typedef long long swig_type_792;
-typedef _gostring_ swig_type_793;
+typedef _goslice_ swig_type_793;
 typedef long long swig_type_794;
 typedef _gostring_ swig_type_795;
 typedef long long swig_type_796;
 typedef long long swig_type_797;
-typedef long long swig_type_798;
-typedef _gostring_ swig_type_799;
-typedef long long swig_type_800;
+typedef _gostring_ swig_type_798;
+typedef long long swig_type_799;
+typedef _gostring_ swig_type_800;
 typedef long long swig_type_801;
 typedef long long swig_type_802;
 typedef long long swig_type_803;
-typedef long long swig_type_804;
+typedef _gostring_ swig_type_804;
 typedef long long swig_type_805;
 typedef long long swig_type_806;
 typedef long long swig_type_807;
 typedef long long swig_type_808;
-typedef _gostring_ swig_type_809;
+typedef long long swig_type_809;
 typedef long long swig_type_810;
-typedef _gostring_ swig_type_811;
+typedef long long swig_type_811;
 typedef long long swig_type_812;
-typedef _gostring_ swig_type_813;
-typedef long long swig_type_814;
+typedef long long swig_type_813;
+typedef _gostring_ swig_type_814;
 typedef long long swig_type_815;
 typedef _gostring_ swig_type_816;
 typedef long long swig_type_817;
@@ -849,78 +849,78 @@ typedef long long swig_type_819;
 typedef long long swig_type_820;
 typedef _gostring_ swig_type_821;
 typedef long long swig_type_822;
-typedef _goslice_ swig_type_823;
+typedef _gostring_ swig_type_823;
 typedef long long swig_type_824;
-typedef _gostring_ swig_type_825;
-typedef long long swig_type_826;
-typedef _gostring_ swig_type_827;
-typedef long long swig_type_828;
+typedef long long swig_type_825;
+typedef _gostring_ swig_type_826;
+typedef long long swig_type_827;
+typedef _goslice_ swig_type_828;
 typedef long long swig_type_829;
-typedef long long swig_type_830;
-typedef _gostring_ swig_type_831;
-typedef long long swig_type_832;
+typedef _gostring_ swig_type_830;
+typedef long long swig_type_831;
+typedef _gostring_ swig_type_832;
 typedef long long swig_type_833;
-typedef _gostring_ swig_type_834;
+typedef long long swig_type_834;
 typedef long long swig_type_835;
-typedef long long swig_type_836;
+typedef _gostring_ swig_type_836;
 typedef long long swig_type_837;
-typedef _gostring_ swig_type_838;
-typedef long long swig_type_839;
+typedef long long swig_type_838;
+typedef _gostring_ swig_type_839;
 typedef long long swig_type_840;
-typedef _gostring_ swig_type_841;
+typedef long long swig_type_841;
 typedef long long swig_type_842;
 typedef _gostring_ swig_type_843;
-typedef _gostring_ swig_type_844;
+typedef long long swig_type_844;
 typedef long long swig_type_845;
-typedef long long swig_type_846;
-typedef _goslice_ swig_type_847;
-typedef _goslice_ swig_type_848;
-typedef _goslice_ swig_type_849;
-typedef _gostring_ swig_type_850;
+typedef _gostring_ swig_type_846;
+typedef long long swig_type_847;
+typedef _gostring_ swig_type_848;
+typedef _gostring_ swig_type_849;
+typedef long long swig_type_850;
 typedef long long swig_type_851;
-typedef long long swig_type_852;
-typedef _gostring_ swig_type_853;
-typedef long long swig_type_854;
-typedef long long swig_type_855;
+typedef _goslice_ swig_type_852;
+typedef _goslice_ swig_type_853;
+typedef _goslice_ swig_type_854;
+typedef _gostring_ swig_type_855;
 typedef long long swig_type_856;
-typedef _gostring_ swig_type_857;
-typedef long long swig_type_858;
+typedef long long swig_type_857;
+typedef _gostring_ swig_type_858;
 typedef long long swig_type_859;
 typedef long long swig_type_860;
 typedef long long swig_type_861;
 typedef _gostring_ swig_type_862;
 typedef long long swig_type_863;
-typedef _goslice_ swig_type_864;
-typedef _goslice_ swig_type_865;
+typedef long long swig_type_864;
+typedef long long swig_type_865;
 typedef long long swig_type_866;
-typedef _goslice_ swig_type_867;
-typedef _gostring_ swig_type_868;
-typedef long long swig_type_869;
+typedef _gostring_ swig_type_867;
+typedef long long swig_type_868;
+typedef _goslice_ swig_type_869;
 typedef _goslice_ swig_type_870;
-typedef _goslice_ swig_type_871;
-typedef _gostring_ swig_type_872;
-typedef long long swig_type_873;
-typedef _gostring_ swig_type_874;
-typedef long long swig_type_875;
-typedef _gostring_ swig_type_876;
-typedef long long swig_type_877;
+typedef long long swig_type_871;
+typedef _goslice_ swig_type_872;
+typedef _gostring_ swig_type_873;
+typedef long long swig_type_874;
+typedef _goslice_ swig_type_875;
+typedef _goslice_ swig_type_876;
+typedef _gostring_ swig_type_877;
 typedef long long swig_type_878;
-typedef long long swig_type_879;
-typedef _gostring_ swig_type_880;
-typedef long long swig_type_881;
+typedef _gostring_ swig_type_879;
+typedef long long swig_type_880;
+typedef _gostring_ swig_type_881;
 typedef long long swig_type_882;
-typedef _gostring_ swig_type_883;
+typedef long long swig_type_883;
 typedef long long swig_type_884;
 typedef _gostring_ swig_type_885;
 typedef long long swig_type_886;
-typedef _gostring_ swig_type_887;
-typedef long long swig_type_888;
-typedef _gostring_ swig_type_889;
-typedef long long swig_type_890;
-typedef _gostring_ swig_type_891;
-typedef long long swig_type_892;
-typedef _gostring_ swig_type_893;
-typedef _goslice_ swig_type_894;
+typedef long long swig_type_887;
+typedef _gostring_ swig_type_888;
+typedef long long swig_type_889;
+typedef _gostring_ swig_type_890;
+typedef long long swig_type_891;
+typedef _gostring_ swig_type_892;
+typedef long long swig_type_893;
+typedef _gostring_ swig_type_894;
 typedef long long swig_type_895;
 typedef _gostring_ swig_type_896;
 typedef long long swig_type_897;
@@ -930,235 +930,235 @@ typedef long long swig_type_900;
 typedef _gostring_ swig_type_901;
 typedef long long swig_type_902;
 typedef _gostring_ swig_type_903;
-typedef long long swig_type_904;
+typedef _goslice_ swig_type_904;
 typedef long long swig_type_905;
 typedef _gostring_ swig_type_906;
 typedef long long swig_type_907;
-typedef long long swig_type_908;
-typedef _gostring_ swig_type_909;
+typedef _gostring_ swig_type_908;
+typedef long long swig_type_909;
 typedef long long swig_type_910;
 typedef _gostring_ swig_type_911;
-typedef _goslice_ swig_type_912;
-typedef _gostring_ swig_type_913;
-typedef long long swig_type_914;
-typedef _gostring_ swig_type_915;
+typedef long long swig_type_912;
+typedef long long swig_type_913;
+typedef _gostring_ swig_type_914;
+typedef long long swig_type_915;
 typedef _gostring_ swig_type_916;
-typedef long long swig_type_917;
+typedef _goslice_ swig_type_917;
 typedef _gostring_ swig_type_918;
-typedef _gostring_ swig_type_919;
-typedef long long swig_type_920;
-typedef long long swig_type_921;
+typedef long long swig_type_919;
+typedef _gostring_ swig_type_920;
+typedef _gostring_ swig_type_921;
 typedef long long swig_type_922;
 typedef _gostring_ swig_type_923;
-typedef long long swig_type_924;
+typedef _gostring_ swig_type_924;
 typedef long long swig_type_925;
-typedef _gostring_ swig_type_926;
+typedef long long swig_type_926;
 typedef long long swig_type_927;
 typedef _gostring_ swig_type_928;
 typedef long long swig_type_929;
-typedef _gostring_ swig_type_930;
+typedef long long swig_type_930;
 typedef _gostring_ swig_type_931;
 typedef long long swig_type_932;
-typedef long long swig_type_933;
-typedef _goslice_ swig_type_934;
-typedef long long swig_type_935;
+typedef _gostring_ swig_type_933;
+typedef long long swig_type_934;
+typedef _gostring_ swig_type_935;
 typedef _gostring_ swig_type_936;
 typedef long long swig_type_937;
 typedef long long swig_type_938;
-typedef long long swig_type_939;
-typedef _gostring_ swig_type_940;
-typedef long long swig_type_941;
+typedef _goslice_ swig_type_939;
+typedef long long swig_type_940;
+typedef _gostring_ swig_type_941;
 typedef long long swig_type_942;
-typedef _gostring_ swig_type_943;
+typedef long long swig_type_943;
 typedef long long swig_type_944;
-typedef long long swig_type_945;
+typedef _gostring_ swig_type_945;
 typedef long long swig_type_946;
 typedef long long swig_type_947;
-typedef long long swig_type_948;
-typedef _gostring_ swig_type_949;
-typedef _gostring_ swig_type_950;
-typedef _gostring_ swig_type_951;
-typedef _gostring_ swig_type_952;
+typedef _gostring_ swig_type_948;
+typedef long long swig_type_949;
+typedef long long swig_type_950;
+typedef long long swig_type_951;
+typedef long long swig_type_952;
 typedef long long swig_type_953;
 typedef _gostring_ swig_type_954;
-typedef long long swig_type_955;
+typedef _gostring_ swig_type_955;
 typedef _gostring_ swig_type_956;
-typedef long long swig_type_957;
-typedef _gostring_ swig_type_958;
-typedef long long swig_type_959;
-typedef _gostring_ swig_type_960;
-typedef long long swig_type_961;
+typedef _gostring_ swig_type_957;
+typedef long long swig_type_958;
+typedef _gostring_ swig_type_959;
+typedef long long swig_type_960;
+typedef _gostring_ swig_type_961;
 typedef long long swig_type_962;
-typedef long long swig_type_963;
-typedef _gostring_ swig_type_964;
+typedef _gostring_ swig_type_963;
+typedef long long swig_type_964;
 typedef _gostring_ swig_type_965;
-typedef _gostring_ swig_type_966;
+typedef long long swig_type_966;
 typedef long long swig_type_967;
 typedef long long swig_type_968;
-typedef long long swig_type_969;
-typedef long long swig_type_970;
-typedef long long swig_type_971;
-typedef _gostring_ swig_type_972;
+typedef _gostring_ swig_type_969;
+typedef _gostring_ swig_type_970;
+typedef _gostring_ swig_type_971;
+typedef long long swig_type_972;
 typedef long long swig_type_973;
-typedef _gostring_ swig_type_974;
+typedef long long swig_type_974;
 typedef long long swig_type_975;
-typedef _gostring_ swig_type_976;
-typedef long long swig_type_977;
-typedef _gostring_ swig_type_978;
-typedef long long swig_type_979;
-typedef _gostring_ swig_type_980;
-typedef long long swig_type_981;
-typedef _gostring_ swig_type_982;
-typedef long long swig_type_983;
+typedef long long swig_type_976;
+typedef _gostring_ swig_type_977;
+typedef long long swig_type_978;
+typedef _gostring_ swig_type_979;
+typedef long long swig_type_980;
+typedef _gostring_ swig_type_981;
+typedef long long swig_type_982;
+typedef _gostring_ swig_type_983;
 typedef long long swig_type_984;
-typedef long long swig_type_985;
+typedef _gostring_ swig_type_985;
 typedef long long swig_type_986;
-typedef long long swig_type_987;
+typedef _gostring_ swig_type_987;
 typedef long long swig_type_988;
 typedef long long swig_type_989;
-typedef _gostring_ swig_type_990;
-typedef _gostring_ swig_type_991;
+typedef long long swig_type_990;
+typedef long long swig_type_991;
 typedef long long swig_type_992;
 typedef long long swig_type_993;
 typedef long long swig_type_994;
-typedef long long swig_type_995;
+typedef _gostring_ swig_type_995;
 typedef _gostring_ swig_type_996;
 typedef long long swig_type_997;
-typedef _gostring_ swig_type_998;
-typedef _gostring_ swig_type_999;
-typedef _gostring_ swig_type_1000;
-typedef long long swig_type_1001;
-typedef _gostring_ swig_type_1002;
-typedef long long swig_type_1003;
+typedef long long swig_type_998;
+typedef long long swig_type_999;
+typedef long long swig_type_1000;
+typedef _gostring_ swig_type_1001;
+typedef long long swig_type_1002;
+typedef _gostring_ swig_type_1003;
 typedef _gostring_ swig_type_1004;
-typedef long long swig_type_1005;
-typedef _gostring_ swig_type_1006;
-typedef long long swig_type_1007;
-typedef _gostring_ swig_type_1008;
-typedef long long swig_type_1009;
-typedef _gostring_ swig_type_1010;
-typedef long long swig_type_1011;
-typedef _gostring_ swig_type_1012;
-typedef long long swig_type_1013;
+typedef _gostring_ swig_type_1005;
+typedef long long swig_type_1006;
+typedef _gostring_ swig_type_1007;
+typedef long long swig_type_1008;
+typedef _gostring_ swig_type_1009;
+typedef long long swig_type_1010;
+typedef _gostring_ swig_type_1011;
+typedef long long swig_type_1012;
+typedef _gostring_ swig_type_1013;
 typedef long long swig_type_1014;
-typedef long long swig_type_1015;
+typedef _gostring_ swig_type_1015;
 typedef long long swig_type_1016;
 typedef _gostring_ swig_type_1017;
 typedef long long swig_type_1018;
-typedef _gostring_ swig_type_1019;
+typedef long long swig_type_1019;
 typedef long long swig_type_1020;
 typedef long long swig_type_1021;
-typedef long long swig_type_1022;
+typedef _gostring_ swig_type_1022;
 typedef long long swig_type_1023;
-typedef long long swig_type_1024;
+typedef _gostring_ swig_type_1024;
 typedef long long swig_type_1025;
-typedef _gostring_ swig_type_1026;
+typedef long long swig_type_1026;
 typedef long long swig_type_1027;
-typedef _gostring_ swig_type_1028;
+typedef long long swig_type_1028;
 typedef long long swig_type_1029;
-typedef _goslice_ swig_type_1030;
+typedef long long swig_type_1030;
 typedef _gostring_ swig_type_1031;
 typedef long long swig_type_1032;
 typedef _gostring_ swig_type_1033;
 typedef long long swig_type_1034;
-typedef _gostring_ swig_type_1035;
-typedef long long swig_type_1036;
-typedef _gostring_ swig_type_1037;
-typedef long long swig_type_1038;
-typedef _gostring_ swig_type_1039;
-typedef long long swig_type_1040;
-typedef _gostring_ swig_type_1041;
-typedef long long swig_type_1042;
-typedef _gostring_ swig_type_1043;
-typedef long long swig_type_1044;
-typedef _gostring_ swig_type_1045;
+typedef _goslice_ swig_type_1035;
+typedef _gostring_ swig_type_1036;
+typedef long long swig_type_1037;
+typedef _gostring_ swig_type_1038;
+typedef long long swig_type_1039;
+typedef _gostring_ swig_type_1040;
+typedef long long swig_type_1041;
+typedef _gostring_ swig_type_1042;
+typedef long long swig_type_1043;
+typedef _gostring_ swig_type_1044;
+typedef long long swig_type_1045;
 typedef _gostring_ swig_type_1046;
 typedef long long swig_type_1047;
-typedef long long swig_type_1048;
-typedef _gostring_ swig_type_1049;
-typedef long long swig_type_1050;
+typedef _gostring_ swig_type_1048;
+typedef long long swig_type_1049;
+typedef _gostring_ swig_type_1050;
 typedef _gostring_ swig_type_1051;
 typedef long long swig_type_1052;
 typedef long long swig_type_1053;
-typedef long long swig_type_1054;
+typedef _gostring_ swig_type_1054;
 typedef long long swig_type_1055;
-typedef long long swig_type_1056;
-typedef _gostring_ swig_type_1057;
+typedef _gostring_ swig_type_1056;
+typedef long long swig_type_1057;
 typedef long long swig_type_1058;
 typedef long long swig_type_1059;
-typedef _gostring_ swig_type_1060;
-typedef _gostring_ swig_type_1061;
-typedef _goslice_ swig_type_1062;
+typedef long long swig_type_1060;
+typedef long long swig_type_1061;
+typedef _gostring_ swig_type_1062;
 typedef long long swig_type_1063;
-typedef _gostring_ swig_type_1064;
-typedef long long swig_type_1065;
+typedef long long swig_type_1064;
+typedef _gostring_ swig_type_1065;
 typedef _gostring_ swig_type_1066;
 typedef _goslice_ swig_type_1067;
 typedef long long swig_type_1068;
-typedef long long swig_type_1069;
-typedef _gostring_ swig_type_1070;
-typedef long long swig_type_1071;
-typedef long long swig_type_1072;
-typedef _gostring_ swig_type_1073;
+typedef _gostring_ swig_type_1069;
+typedef long long swig_type_1070;
+typedef _gostring_ swig_type_1071;
+typedef _goslice_ swig_type_1072;
+typedef long long swig_type_1073;
 typedef long long swig_type_1074;
 typedef _gostring_ swig_type_1075;
-typedef _goslice_ swig_type_1076;
-typedef _gostring_ swig_type_1077;
-typedef long long swig_type_1078;
-typedef _gostring_ swig_type_1079;
-typedef long long swig_type_1080;
-typedef _gostring_ swig_type_1081;
-typedef long long swig_type_1082;
-typedef _gostring_ swig_type_1083;
-typedef long long swig_type_1084;
-typedef _goslice_ swig_type_1085;
+typedef long long swig_type_1076;
+typedef long long swig_type_1077;
+typedef _gostring_ swig_type_1078;
+typedef long long swig_type_1079;
+typedef _gostring_ swig_type_1080;
+typedef _goslice_ swig_type_1081;
+typedef _gostring_ swig_type_1082;
+typedef long long swig_type_1083;
+typedef _gostring_ swig_type_1084;
+typedef long long swig_type_1085;
 typedef _gostring_ swig_type_1086;
 typedef long long swig_type_1087;
 typedef _gostring_ swig_type_1088;
 typedef long long swig_type_1089;
-typedef _gostring_ swig_type_1090;
-typedef long long swig_type_1091;
-typedef _gostring_ swig_type_1092;
-typedef long long swig_type_1093;
-typedef _gostring_ swig_type_1094;
-typedef long long swig_type_1095;
-typedef _gostring_ swig_type_1096;
-typedef long long swig_type_1097;
-typedef _gostring_ swig_type_1098;
-typedef long long swig_type_1099;
-typedef _gostring_ swig_type_1100;
+typedef _goslice_ swig_type_1090;
+typedef _gostring_ swig_type_1091;
+typedef long long swig_type_1092;
+typedef _gostring_ swig_type_1093;
+typedef long long swig_type_1094;
+typedef _gostring_ swig_type_1095;
+typedef long long swig_type_1096;
+typedef _gostring_ swig_type_1097;
+typedef long long swig_type_1098;
+typedef _gostring_ swig_type_1099;
+typedef long long swig_type_1100;
 typedef _gostring_ swig_type_1101;
 typedef long long swig_type_1102;
-typedef long long swig_type_1103;
-typedef _gostring_ swig_type_1104;
-typedef long long swig_type_1105;
+typedef _gostring_ swig_type_1103;
+typedef long long swig_type_1104;
+typedef _gostring_ swig_type_1105;
 typedef _gostring_ swig_type_1106;
-typedef _gostring_ swig_type_1107;
+typedef long long swig_type_1107;
 typedef long long swig_type_1108;
 typedef _gostring_ swig_type_1109;
 typedef long long swig_type_1110;
-typedef long long swig_type_1111;
-typedef long long swig_type_1112;
+typedef _gostring_ swig_type_1111;
+typedef _gostring_ swig_type_1112;
 typedef long long swig_type_1113;
 typedef _gostring_ swig_type_1114;
 typedef long long swig_type_1115;
-typedef _gostring_ swig_type_1116;
+typedef long long swig_type_1116;
 typedef long long swig_type_1117;
-typedef _gostring_ swig_type_1118;
-typedef long long swig_type_1119;
+typedef long long swig_type_1118;
+typedef _gostring_ swig_type_1119;
 typedef long long swig_type_1120;
-typedef long long swig_type_1121;
-typedef _gostring_ swig_type_1122;
-typedef long long swig_type_1123;
-typedef _gostring_ swig_type_1124;
+typedef _gostring_ swig_type_1121;
+typedef long long swig_type_1122;
+typedef _gostring_ swig_type_1123;
+typedef long long swig_type_1124;
 typedef long long swig_type_1125;
-typedef _gostring_ swig_type_1126;
+typedef long long swig_type_1126;
 typedef _gostring_ swig_type_1127;
 typedef long long swig_type_1128;
-typedef long long swig_type_1129;
+typedef _gostring_ swig_type_1129;
 typedef long long swig_type_1130;
-typedef long long swig_type_1131;
-typedef long long swig_type_1132;
+typedef _gostring_ swig_type_1131;
+typedef _gostring_ swig_type_1132;
 typedef long long swig_type_1133;
 typedef long long swig_type_1134;
 typedef long long swig_type_1135;
@@ -1175,152 +1175,152 @@ typedef long long swig_type_1145;
 typedef long long swig_type_1146;
 typedef long long swig_type_1147;
 typedef long long swig_type_1148;
-typedef _gostring_ swig_type_1149;
+typedef long long swig_type_1149;
 typedef long long swig_type_1150;
-typedef _gostring_ swig_type_1151;
-typedef _goslice_ swig_type_1152;
+typedef long long swig_type_1151;
+typedef long long swig_type_1152;
 typedef long long swig_type_1153;
-typedef _goslice_ swig_type_1154;
+typedef _gostring_ swig_type_1154;
 typedef long long swig_type_1155;
 typedef _gostring_ swig_type_1156;
-typedef long long swig_type_1157;
-typedef _goslice_ swig_type_1158;
+typedef _goslice_ swig_type_1157;
+typedef long long swig_type_1158;
 typedef _goslice_ swig_type_1159;
 typedef long long swig_type_1160;
-typedef long long swig_type_1161;
-typedef _gostring_ swig_type_1162;
-typedef long long swig_type_1163;
-typedef long long swig_type_1164;
+typedef _gostring_ swig_type_1161;
+typedef long long swig_type_1162;
+typedef _goslice_ swig_type_1163;
+typedef _goslice_ swig_type_1164;
 typedef long long swig_type_1165;
 typedef long long swig_type_1166;
-typedef long long swig_type_1167;
-typedef _gostring_ swig_type_1168;
+typedef _gostring_ swig_type_1167;
+typedef long long swig_type_1168;
 typedef long long swig_type_1169;
-typedef _goslice_ swig_type_1170;
-typedef _gostring_ swig_type_1171;
+typedef long long swig_type_1170;
+typedef long long swig_type_1171;
 typedef long long swig_type_1172;
-typedef _goslice_ swig_type_1173;
-typedef _gostring_ swig_type_1174;
-typedef long long swig_type_1175;
-typedef _goslice_ swig_type_1176;
-typedef _gostring_ swig_type_1177;
-typedef long long swig_type_1178;
-typedef _goslice_ swig_type_1179;
-typedef _gostring_ swig_type_1180;
+typedef _gostring_ swig_type_1173;
+typedef long long swig_type_1174;
+typedef _goslice_ swig_type_1175;
+typedef _gostring_ swig_type_1176;
+typedef long long swig_type_1177;
+typedef _goslice_ swig_type_1178;
+typedef _gostring_ swig_type_1179;
+typedef long long swig_type_1180;
 typedef _goslice_ swig_type_1181;
-typedef long long swig_type_1182;
-typedef _gostring_ swig_type_1183;
-typedef long long swig_type_1184;
-typedef _goslice_ swig_type_1185;
-typedef _gostring_ swig_type_1186;
-typedef _goslice_ swig_type_1187;
-typedef long long swig_type_1188;
-typedef _gostring_ swig_type_1189;
-typedef long long swig_type_1190;
-typedef _goslice_ swig_type_1191;
-typedef long long swig_type_1192;
-typedef _gostring_ swig_type_1193;
-typedef long long swig_type_1194;
+typedef _gostring_ swig_type_1182;
+typedef long long swig_type_1183;
+typedef _goslice_ swig_type_1184;
+typedef _gostring_ swig_type_1185;
+typedef _goslice_ swig_type_1186;
+typedef long long swig_type_1187;
+typedef _gostring_ swig_type_1188;
+typedef long long swig_type_1189;
+typedef _goslice_ swig_type_1190;
+typedef _gostring_ swig_type_1191;
+typedef _goslice_ swig_type_1192;
+typedef long long swig_type_1193;
+typedef _gostring_ swig_type_1194;
 typedef long long swig_type_1195;
-typedef long long swig_type_1196;
+typedef _goslice_ swig_type_1196;
 typedef long long swig_type_1197;
-typedef long long swig_type_1198;
-typedef _gostring_ swig_type_1199;
+typedef _gostring_ swig_type_1198;
+typedef long long swig_type_1199;
 typedef long long swig_type_1200;
-typedef _gostring_ swig_type_1201;
+typedef long long swig_type_1201;
 typedef long long swig_type_1202;
-typedef _gostring_ swig_type_1203;
-typedef _goslice_ swig_type_1204;
+typedef long long swig_type_1203;
+typedef _gostring_ swig_type_1204;
 typedef long long swig_type_1205;
 typedef _gostring_ swig_type_1206;
 typedef long long swig_type_1207;
 typedef _gostring_ swig_type_1208;
 typedef _goslice_ swig_type_1209;
 typedef long long swig_type_1210;
-typedef _goslice_ swig_type_1211;
+typedef _gostring_ swig_type_1211;
 typedef long long swig_type_1212;
-typedef _goslice_ swig_type_1213;
-typedef long long swig_type_1214;
-typedef _gostring_ swig_type_1215;
-typedef _gostring_ swig_type_1216;
+typedef _gostring_ swig_type_1213;
+typedef _goslice_ swig_type_1214;
+typedef long long swig_type_1215;
+typedef _goslice_ swig_type_1216;
 typedef long long swig_type_1217;
-typedef long long swig_type_1218;
-typedef _gostring_ swig_type_1219;
-typedef long long swig_type_1220;
-typedef long long swig_type_1221;
+typedef _goslice_ swig_type_1218;
+typedef long long swig_type_1219;
+typedef _gostring_ swig_type_1220;
+typedef _gostring_ swig_type_1221;
 typedef long long swig_type_1222;
 typedef long long swig_type_1223;
-typedef long long swig_type_1224;
-typedef _gostring_ swig_type_1225;
+typedef _gostring_ swig_type_1224;
+typedef long long swig_type_1225;
 typedef long long swig_type_1226;
 typedef long long swig_type_1227;
 typedef long long swig_type_1228;
 typedef long long swig_type_1229;
-typedef long long swig_type_1230;
-typedef _gostring_ swig_type_1231;
+typedef _gostring_ swig_type_1230;
+typedef long long swig_type_1231;
 typedef long long swig_type_1232;
 typedef long long swig_type_1233;
 typedef long long swig_type_1234;
 typedef long long swig_type_1235;
-typedef long long swig_type_1236;
-typedef _gostring_ swig_type_1237;
+typedef _gostring_ swig_type_1236;
+typedef long long swig_type_1237;
 typedef long long swig_type_1238;
-typedef _gostring_ swig_type_1239;
-typedef _gostring_ swig_type_1240;
+typedef long long swig_type_1239;
+typedef long long swig_type_1240;
 typedef long long swig_type_1241;
 typedef _gostring_ swig_type_1242;
-typedef _goslice_ swig_type_1243;
-typedef long long swig_type_1244;
-typedef _goslice_ swig_type_1245;
+typedef long long swig_type_1243;
+typedef _gostring_ swig_type_1244;
+typedef _gostring_ swig_type_1245;
 typedef long long swig_type_1246;
-typedef _goslice_ swig_type_1247;
-typedef long long swig_type_1248;
-typedef _goslice_ swig_type_1249;
-typedef long long swig_type_1250;
-typedef _gostring_ swig_type_1251;
-typedef long long swig_type_1252;
-typedef _goslice_ swig_type_1253;
+typedef _gostring_ swig_type_1247;
+typedef _goslice_ swig_type_1248;
+typedef long long swig_type_1249;
+typedef _goslice_ swig_type_1250;
+typedef long long swig_type_1251;
+typedef _goslice_ swig_type_1252;
+typedef long long swig_type_1253;
 typedef _goslice_ swig_type_1254;
-typedef _gostring_ swig_type_1255;
-typedef long long swig_type_1256;
-typedef _goslice_ swig_type_1257;
+typedef long long swig_type_1255;
+typedef _gostring_ swig_type_1256;
+typedef long long swig_type_1257;
 typedef _goslice_ swig_type_1258;
-typedef _gostring_ swig_type_1259;
+typedef _goslice_ swig_type_1259;
 typedef _gostring_ swig_type_1260;
-typedef _gostring_ swig_type_1261;
-typedef _gostring_ swig_type_1262;
+typedef long long swig_type_1261;
+typedef _goslice_ swig_type_1262;
 typedef _goslice_ swig_type_1263;
-typedef long long swig_type_1264;
+typedef _gostring_ swig_type_1264;
 typedef _gostring_ swig_type_1265;
 typedef _gostring_ swig_type_1266;
-typedef long long swig_type_1267;
-typedef _gostring_ swig_type_1268;
+typedef _gostring_ swig_type_1267;
+typedef _goslice_ swig_type_1268;
 typedef long long swig_type_1269;
 typedef _gostring_ swig_type_1270;
-typedef long long swig_type_1271;
-typedef _gostring_ swig_type_1272;
-typedef long long swig_type_1273;
-typedef _gostring_ swig_type_1274;
-typedef long long swig_type_1275;
-typedef _gostring_ swig_type_1276;
-typedef long long swig_type_1277;
-typedef _gostring_ swig_type_1278;
-typedef long long swig_type_1279;
-typedef _gostring_ swig_type_1280;
-typedef long long swig_type_1281;
-typedef _gostring_ swig_type_1282;
-typedef long long swig_type_1283;
-typedef _gostring_ swig_type_1284;
+typedef _gostring_ swig_type_1271;
+typedef long long swig_type_1272;
+typedef _gostring_ swig_type_1273;
+typedef long long swig_type_1274;
+typedef _gostring_ swig_type_1275;
+typedef long long swig_type_1276;
+typedef _gostring_ swig_type_1277;
+typedef long long swig_type_1278;
+typedef _gostring_ swig_type_1279;
+typedef long long swig_type_1280;
+typedef _gostring_ swig_type_1281;
+typedef long long swig_type_1282;
+typedef _gostring_ swig_type_1283;
+typedef long long swig_type_1284;
 typedef _gostring_ swig_type_1285;
 typedef long long swig_type_1286;
 typedef _gostring_ swig_type_1287;
-typedef _gostring_ swig_type_1288;
+typedef long long swig_type_1288;
 typedef _gostring_ swig_type_1289;
-typedef long long swig_type_1290;
+typedef _gostring_ swig_type_1290;
 typedef long long swig_type_1291;
-typedef long long swig_type_1292;
-typedef long long swig_type_1293;
-typedef long long swig_type_1294;
+typedef _gostring_ swig_type_1292;
+typedef _gostring_ swig_type_1293;
+typedef _gostring_ swig_type_1294;
 typedef long long swig_type_1295;
 typedef long long swig_type_1296;
 typedef long long swig_type_1297;
@@ -1330,63 +1330,68 @@ typedef long long swig_type_1300;
 typedef long long swig_type_1301;
 typedef long long swig_type_1302;
 typedef long long swig_type_1303;
-typedef _gostring_ swig_type_1304;
+typedef long long swig_type_1304;
 typedef long long swig_type_1305;
 typedef long long swig_type_1306;
 typedef long long swig_type_1307;
 typedef long long swig_type_1308;
-typedef long long swig_type_1309;
+typedef _gostring_ swig_type_1309;
 typedef long long swig_type_1310;
 typedef long long swig_type_1311;
 typedef long long swig_type_1312;
 typedef long long swig_type_1313;
-typedef _gostring_ swig_type_1314;
+typedef long long swig_type_1314;
 typedef long long swig_type_1315;
-typedef _gostring_ swig_type_1316;
+typedef long long swig_type_1316;
 typedef long long swig_type_1317;
-typedef _gostring_ swig_type_1318;
+typedef long long swig_type_1318;
 typedef _gostring_ swig_type_1319;
 typedef long long swig_type_1320;
-typedef _goslice_ swig_type_1321;
-typedef _gostring_ swig_type_1322;
-typedef long long swig_type_1323;
+typedef _gostring_ swig_type_1321;
+typedef long long swig_type_1322;
+typedef _gostring_ swig_type_1323;
 typedef _gostring_ swig_type_1324;
-typedef _goslice_ swig_type_1325;
-typedef long long swig_type_1326;
+typedef long long swig_type_1325;
+typedef _goslice_ swig_type_1326;
 typedef _gostring_ swig_type_1327;
 typedef long long swig_type_1328;
-typedef long long swig_type_1329;
+typedef _gostring_ swig_type_1329;
 typedef _goslice_ swig_type_1330;
 typedef long long swig_type_1331;
-typedef long long swig_type_1332;
+typedef _gostring_ swig_type_1332;
 typedef long long swig_type_1333;
-typedef _goslice_ swig_type_1334;
-typedef long long swig_type_1335;
+typedef long long swig_type_1334;
+typedef _goslice_ swig_type_1335;
 typedef long long swig_type_1336;
 typedef long long swig_type_1337;
 typedef long long swig_type_1338;
-typedef long long swig_type_1339;
-typedef _gostring_ swig_type_1340;
-typedef _gostring_ swig_type_1341;
+typedef _goslice_ swig_type_1339;
+typedef long long swig_type_1340;
+typedef long long swig_type_1341;
 typedef long long swig_type_1342;
-typedef _goslice_ swig_type_1343;
+typedef long long swig_type_1343;
 typedef long long swig_type_1344;
 typedef _gostring_ swig_type_1345;
-typedef long long swig_type_1346;
-typedef _gostring_ swig_type_1347;
-typedef long long swig_type_1348;
-typedef _goslice_ swig_type_1349;
-typedef long long swig_type_1350;
-typedef _gostring_ swig_type_1351;
-typedef long long swig_type_1352;
-typedef _gostring_ swig_type_1353;
-typedef long long swig_type_1354;
+typedef _gostring_ swig_type_1346;
+typedef long long swig_type_1347;
+typedef _goslice_ swig_type_1348;
+typedef long long swig_type_1349;
+typedef _gostring_ swig_type_1350;
+typedef long long swig_type_1351;
+typedef _gostring_ swig_type_1352;
+typedef long long swig_type_1353;
+typedef _goslice_ swig_type_1354;
 typedef long long swig_type_1355;
-typedef long long swig_type_1356;
-typedef _gostring_ swig_type_1357;
-typedef long long swig_type_1358;
-typedef _gostring_ swig_type_1359;
+typedef _gostring_ swig_type_1356;
+typedef long long swig_type_1357;
+typedef _gostring_ swig_type_1358;
+typedef long long swig_type_1359;
 typedef long long swig_type_1360;
+typedef long long swig_type_1361;
+typedef _gostring_ swig_type_1362;
+typedef long long swig_type_1363;
+typedef _gostring_ swig_type_1364;
+typedef long long swig_type_1365;
 extern void _wrap_Swig_free_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cdist_b007099836efc2ba(swig_intgo arg1);
 extern swig_intgo _wrap_DIST_OK_cdist_b007099836efc2ba(void);
@@ -1548,48 +1553,49 @@ extern swig_intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b007099836efc2ba(void);
 
 #cgo pkg-config: dist
 
-extern swig_type_1 _wrap_memory_counter_cdist_b007099836efc2ba(void);
+extern swig_type_1 _wrap_told_cdist_b007099836efc2ba(swig_intgo arg1);
+extern swig_type_2 _wrap_memory_counter_cdist_b007099836efc2ba(void);
 extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_b007099836efc2ba(int);
 extern void _wrap_DeleteDirectorCallbacks_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_delete_Callbacks_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_intgo _wrap_Callbacks_replica_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_2 arg2, swig_type_3 arg3);
-extern swig_type_4 _wrap_Callbacks_values_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_type_8 arg5);
-extern swig_type_9 _wrap_Callbacks_merge_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_10 arg2, swig_type_11 arg3, swig_type_12 arg4);
-extern swig_intgo _wrap_Callbacks_update_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_13 arg2, swig_type_14 arg3, swig_type_15 arg4);
-extern swig_type_16 _wrap_Callbacks_update_values_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_17 arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
-extern swig_type_22 _wrap_Callbacks_source_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
-extern swig_type_25 _wrap_Callbacks_file_source_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_26 arg2, swig_type_27 arg3, swig_type_28 arg4, swig_type_29 arg5);
-extern swig_type_30 _wrap_Callbacks_dataset_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_31 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
-extern swig_type_32 _wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
-extern swig_type_36 _wrap_Callbacks_value_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_37 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_38 _wrap_Callbacks_initial_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_Callbacks_method_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_41 arg2, swig_type_42 arg3, swig_type_43 arg4, swig_type_44 arg5, swig_type_45 arg6);
-extern swig_type_46 _wrap_Callbacks_closure_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_47 arg2, swig_type_48 arg3, swig_type_49 arg4);
-extern swig_type_50 _wrap_Callbacks_create_state_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_51 arg2, swig_type_52 arg3);
-extern void _wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3);
-extern swig_intgo _wrap_Callbacks_warm_up_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_55 arg2, swig_type_56 arg3);
-extern swig_intgo _wrap_Callbacks_step_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4);
-extern swig_intgo _wrap_Callbacks_update_variables_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_60 arg2, swig_type_61 arg3, swig_type_62 arg4, swig_type_63 arg5);
-extern swig_intgo _wrap_Callbacks_partition_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3, swig_type_66 arg4);
-extern void _wrap_Callbacks_loop_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3, swig_type_69 arg4);
-extern void _wrap_Callbacks_reduce_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3, swig_type_72 arg4, swig_type_73 arg5, swig_intgo arg6);
-extern void _wrap_Callbacks_apply_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_intgo arg6, swig_type_78 arg7, swig_type_79 arg8, swig_intgo arg9, swig_type_80 arg10);
-extern swig_intgo _wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_81 arg2, swig_intgo arg3, swig_type_82 arg4, swig_type_83 arg5, swig_type_84 arg6);
-extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_85 arg2, swig_type_86 arg3, swig_type_87 arg4, swig_type_88 arg5);
-extern swig_intgo _wrap_Callbacks_gather_components_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_89 arg2, swig_type_90 arg3, swig_type_91 arg4, swig_intgo arg5, swig_type_92 arg6);
-extern void _wrap_Callbacks_log_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_93 arg2, swig_intgo arg3, swig_type_94 arg4);
-extern void _wrap_Callbacks_release_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_95 arg2);
+extern swig_intgo _wrap_Callbacks_replica_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_3 arg2, swig_type_4 arg3);
+extern swig_type_5 _wrap_Callbacks_values_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_6 arg2, swig_type_7 arg3, swig_type_8 arg4, swig_type_9 arg5);
+extern swig_type_10 _wrap_Callbacks_merge_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_11 arg2, swig_type_12 arg3, swig_type_13 arg4);
+extern swig_intgo _wrap_Callbacks_update_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_14 arg2, swig_type_15 arg3, swig_type_16 arg4);
+extern swig_type_17 _wrap_Callbacks_update_values_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_18 arg2, swig_intgo arg3, swig_type_19 arg4, swig_type_20 arg5, swig_type_21 arg6, swig_type_22 arg7);
+extern swig_type_23 _wrap_Callbacks_source_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_24 arg2, swig_type_25 arg3);
+extern swig_type_26 _wrap_Callbacks_file_source_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_27 arg2, swig_type_28 arg3, swig_type_29 arg4, swig_type_30 arg5);
+extern swig_type_31 _wrap_Callbacks_dataset_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_32 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
+extern swig_type_33 _wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_34 arg2, swig_type_35 arg3, swig_type_36 arg4);
+extern swig_type_37 _wrap_Callbacks_value_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_38 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_39 _wrap_Callbacks_initial_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_40 arg2);
+extern swig_type_41 _wrap_Callbacks_method_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_type_44 arg4, swig_type_45 arg5, swig_type_46 arg6);
+extern swig_type_47 _wrap_Callbacks_closure_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_48 arg2, swig_type_49 arg3, swig_type_50 arg4);
+extern swig_type_51 _wrap_Callbacks_create_state_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_52 arg2, swig_type_53 arg3);
+extern void _wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
+extern swig_intgo _wrap_Callbacks_warm_up_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3);
+extern swig_intgo _wrap_Callbacks_step_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4);
+extern swig_intgo _wrap_Callbacks_update_variables_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3, swig_type_63 arg4, swig_type_64 arg5);
+extern swig_intgo _wrap_Callbacks_partition_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_65 arg2, swig_type_66 arg3, swig_type_67 arg4);
+extern void _wrap_Callbacks_loop_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3, swig_type_70 arg4);
+extern void _wrap_Callbacks_reduce_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3, swig_type_73 arg4, swig_type_74 arg5, swig_intgo arg6);
+extern void _wrap_Callbacks_apply_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3, swig_type_77 arg4, swig_type_78 arg5, swig_intgo arg6, swig_type_79 arg7, swig_type_80 arg8, swig_intgo arg9, swig_type_81 arg10);
+extern swig_intgo _wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_82 arg2, swig_intgo arg3, swig_type_83 arg4, swig_type_84 arg5, swig_type_85 arg6);
+extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3, swig_type_88 arg4, swig_type_89 arg5);
+extern swig_intgo _wrap_Callbacks_gather_components_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3, swig_type_92 arg4, swig_intgo arg5, swig_type_93 arg6);
+extern void _wrap_Callbacks_log_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_94 arg2, swig_intgo arg3, swig_type_95 arg4);
+extern void _wrap_Callbacks_release_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_96 arg2);
 extern void _wrap_set_callbacks_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_ClusterJobs_add_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_96 arg2, swig_type_97 arg3, swig_type_98 arg4, swig_type_99 arg5);
-extern swig_type_100 _wrap_ClusterJobs_size_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_101 _wrap_ClusterJobs_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_ClusterJobs_add_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4, swig_type_100 arg5);
+extern swig_type_101 _wrap_ClusterJobs_size_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_102 _wrap_ClusterJobs_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_ClusterJobs_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_ClusterJobs_cdist_b007099836efc2ba(uintptr_t arg1);
 extern swig_intgo _wrap_ResolverAnswer_has_task_type_cdist_b007099836efc2ba(uintptr_t arg1);
 extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_102 arg2);
+extern void _wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_103 arg2);
 extern void _wrap_ResolverAnswer_set_number_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_103 arg2);
+extern void _wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_104 arg2);
 extern swig_intgo _wrap_RESOLVER_SPEC_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_b007099836efc2ba(void);
@@ -1600,60 +1606,60 @@ extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b007099836efc2ba(void);
 extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b007099836efc2ba(int);
 extern void _wrap_DeleteDirectorResolverCallbacks_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_delete_ResolverCallbacks_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_104 arg2, swig_intgo arg3, swig_type_105 arg4, swig_intgo arg5, swig_type_106 arg6, uintptr_t arg7);
+extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_105 arg2, swig_intgo arg3, swig_type_106 arg4, swig_intgo arg5, swig_type_107 arg6, uintptr_t arg7);
 extern void _wrap_set_resolver_callbacks_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_107 _wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(swig_type_108 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_109 _wrap_partitions_fixed_shards_cdist_b007099836efc2ba(swig_type_110 arg1, swig_type_111 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_type_112 _wrap_partitions_min_size_cdist_b007099836efc2ba(swig_type_113 arg1, swig_type_114 arg2, swig_intgo arg3, swig_type_115 arg4, swig_type_116 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_117 _wrap_partitions_max_size_cdist_b007099836efc2ba(swig_type_118 arg1, swig_type_119 arg2, swig_intgo arg3, swig_type_120 arg4, swig_type_121 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_122 _wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(swig_type_123 arg1, swig_voidp arg2);
-extern swig_type_124 _wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(swig_type_125 arg1, swig_type_126 arg2, swig_voidp arg3);
-extern swig_type_127 _wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(swig_type_128 arg1, swig_type_129 arg2, swig_voidp arg3);
-extern void _wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(swig_type_130 arg1);
-extern swig_type_131 _wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(swig_type_132 arg1);
-extern swig_type_133 _wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(swig_type_134 arg1, swig_type_135 arg2);
-extern swig_type_136 _wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(swig_type_137 arg1, swig_type_138 arg2, swig_voidp arg3);
-extern swig_type_139 _wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(swig_type_140 arg1, swig_type_141 arg2, swig_voidp arg3, swig_type_142 arg4, swig_voidp arg5);
-extern swig_type_143 _wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(swig_type_144 arg1, swig_type_145 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(swig_type_146 arg1, swig_type_147 arg2);
-extern swig_type_148 _wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(swig_type_149 arg1);
-extern swig_type_150 _wrap_dist_cluster_validate_cdist_b007099836efc2ba(swig_type_151 arg1, swig_type_152 arg2, swig_intgo arg3);
-extern swig_type_153 _wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(swig_type_154 arg1, swig_type_155 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_156 _wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(swig_type_157 arg1, swig_type_158 arg2, swig_intgo arg3, swig_type_159 arg4, swig_type_160 arg5);
-extern swig_type_161 _wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(swig_type_162 arg1, swig_type_163 arg2, swig_type_164 arg3);
-extern swig_type_165 _wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(swig_type_166 arg1, swig_type_167 arg2, swig_voidp arg3);
-extern swig_type_168 _wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(swig_type_169 arg1, swig_type_170 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_171 _wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(swig_type_172 arg1, swig_type_173 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_174 _wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(swig_type_175 arg1, swig_type_176 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_177 _wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(swig_type_178 arg1, swig_type_179 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_108 _wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(swig_type_109 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_110 _wrap_partitions_fixed_shards_cdist_b007099836efc2ba(swig_type_111 arg1, swig_type_112 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_type_113 _wrap_partitions_min_size_cdist_b007099836efc2ba(swig_type_114 arg1, swig_type_115 arg2, swig_intgo arg3, swig_type_116 arg4, swig_type_117 arg5, swig_intgo arg6, swig_voidp arg7);
+extern swig_type_118 _wrap_partitions_max_size_cdist_b007099836efc2ba(swig_type_119 arg1, swig_type_120 arg2, swig_intgo arg3, swig_type_121 arg4, swig_type_122 arg5, swig_intgo arg6, swig_voidp arg7);
+extern swig_type_123 _wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(swig_type_124 arg1, swig_voidp arg2);
+extern swig_type_125 _wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(swig_type_126 arg1, swig_type_127 arg2, swig_voidp arg3);
+extern swig_type_128 _wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(swig_type_129 arg1, swig_type_130 arg2, swig_voidp arg3);
+extern void _wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(swig_type_131 arg1);
+extern swig_type_132 _wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(swig_type_133 arg1);
+extern swig_type_134 _wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(swig_type_135 arg1, swig_type_136 arg2);
+extern swig_type_137 _wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(swig_type_138 arg1, swig_type_139 arg2, swig_voidp arg3);
+extern swig_type_140 _wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(swig_type_141 arg1, swig_type_142 arg2, swig_voidp arg3, swig_type_143 arg4, swig_voidp arg5);
+extern swig_type_144 _wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(swig_type_145 arg1, swig_type_146 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(swig_type_147 arg1, swig_type_148 arg2);
+extern swig_type_149 _wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(swig_type_150 arg1);
+extern swig_type_151 _wrap_dist_cluster_validate_cdist_b007099836efc2ba(swig_type_152 arg1, swig_type_153 arg2, swig_intgo arg3);
+extern swig_type_154 _wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(swig_type_155 arg1, swig_type_156 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_157 _wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(swig_type_158 arg1, swig_type_159 arg2, swig_intgo arg3, swig_type_160 arg4, swig_type_161 arg5);
+extern swig_type_162 _wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(swig_type_163 arg1, swig_type_164 arg2, swig_type_165 arg3);
+extern swig_type_166 _wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(swig_type_167 arg1, swig_type_168 arg2, swig_voidp arg3);
+extern swig_type_169 _wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(swig_type_170 arg1, swig_type_171 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_172 _wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(swig_type_173 arg1, swig_type_174 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_175 _wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(swig_type_176 arg1, swig_type_177 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_178 _wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(swig_type_179 arg1, swig_type_180 arg2, swig_intgo arg3, swig_voidp arg4);
 extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_180 arg2);
-extern swig_type_181 _wrap_dist_cluster_resolver_options_environment_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_182 arg2);
-extern swig_type_183 _wrap_dist_cluster_resolver_options_session_address_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_184 arg2);
-extern swig_type_185 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_181 arg2);
+extern swig_type_182 _wrap_dist_cluster_resolver_options_environment_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_183 arg2);
+extern swig_type_184 _wrap_dist_cluster_resolver_options_session_address_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_185 arg2);
+extern swig_type_186 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_cluster_resolver_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_186 arg2);
-extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_187 arg2);
-extern swig_type_188 _wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(swig_type_189 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_190 _wrap_dist_cluster_resolver_create_tf_config_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_187 arg2);
+extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_188 arg2);
+extern swig_type_189 _wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(swig_type_190 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_191 _wrap_dist_cluster_resolver_create_tf_config_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_dist_slurm_options_has_rank_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_slurm_options_has_rank_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_rank_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_slurm_options_rank_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_num_tasks_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_191 arg2);
-extern swig_type_192 _wrap_dist_slurm_options_host_list_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_193 arg2);
-extern swig_type_194 _wrap_dist_slurm_options_tasks_per_node_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_192 arg2);
+extern swig_type_193 _wrap_dist_slurm_options_host_list_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_194 arg2);
+extern swig_type_195 _wrap_dist_slurm_options_tasks_per_node_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_port_base_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -1665,8 +1671,8 @@ extern swig_intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b007099836efc
 extern uintptr_t _wrap_new_dist_slurm_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_slurm_options_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_set_jobs_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_195 _wrap_dist_cluster_resolver_create_slurm_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_196 _wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(swig_type_197 arg1, swig_voidp arg2, swig_type_198 arg3, swig_voidp arg4);
+extern swig_type_196 _wrap_dist_cluster_resolver_create_slurm_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_197 _wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(swig_type_198 arg1, swig_voidp arg2, swig_type_199 arg3, swig_voidp arg4);
 extern void _wrap_dist_kubernetes_options_has_index_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_kubernetes_options_index_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -1677,38 +1683,38 @@ extern void _wrap_dist_kubernetes_options_first_index_set_cdist_b007099836efc2ba
 extern swig_intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_kubernetes_options_port_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_kubernetes_options_port_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_199 arg2);
-extern swig_type_200 _wrap_dist_kubernetes_options_host_name_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_201 arg2);
-extern swig_type_202 _wrap_dist_kubernetes_options_service_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_203 arg2);
-extern swig_type_204 _wrap_dist_kubernetes_options_name_space_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_205 arg2);
-extern swig_type_206 _wrap_dist_kubernetes_options_domain_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_200 arg2);
+extern swig_type_201 _wrap_dist_kubernetes_options_host_name_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_202 arg2);
+extern swig_type_203 _wrap_dist_kubernetes_options_service_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_204 arg2);
+extern swig_type_205 _wrap_dist_kubernetes_options_name_space_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_206 arg2);
+extern swig_type_207 _wrap_dist_kubernetes_options_domain_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_kubernetes_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_207 _wrap_dist_cluster_resolver_create_kubernetes_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_208 _wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(swig_type_209 arg1, swig_type_210 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(swig_type_211 arg1);
-extern swig_type_212 _wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(swig_type_213 arg1, swig_voidp arg2);
-extern swig_type_214 _wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(swig_type_215 arg1, swig_type_216 arg2, swig_type_217 arg3, swig_voidp arg4);
-extern swig_type_218 _wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(swig_type_219 arg1, swig_voidp arg2);
-extern swig_type_220 _wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(swig_type_221 arg1, swig_type_222 arg2, swig_type_223 arg3, swig_voidp arg4);
-extern swig_type_224 _wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(swig_type_225 arg1, swig_type_226 arg2, swig_type_227 arg3, swig_voidp arg4);
-extern swig_type_228 _wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(swig_type_229 arg1, swig_type_230 arg2, swig_intgo arg3, swig_type_231 arg4, swig_type_232 arg5, swig_type_233 arg6);
-extern swig_type_234 _wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(swig_type_235 arg1, swig_type_236 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_237 _wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(swig_type_238 arg1, swig_type_239 arg2, swig_type_240 arg3);
+extern swig_type_208 _wrap_dist_cluster_resolver_create_kubernetes_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_209 _wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(swig_type_210 arg1, swig_type_211 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(swig_type_212 arg1);
+extern swig_type_213 _wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(swig_type_214 arg1, swig_voidp arg2);
+extern swig_type_215 _wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(swig_type_216 arg1, swig_type_217 arg2, swig_type_218 arg3, swig_voidp arg4);
+extern swig_type_219 _wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(swig_type_220 arg1, swig_voidp arg2);
+extern swig_type_221 _wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(swig_type_222 arg1, swig_type_223 arg2, swig_type_224 arg3, swig_voidp arg4);
+extern swig_type_225 _wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(swig_type_226 arg1, swig_type_227 arg2, swig_type_228 arg3, swig_voidp arg4);
+extern swig_type_229 _wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(swig_type_230 arg1, swig_type_231 arg2, swig_intgo arg3, swig_type_232 arg4, swig_type_233 arg5, swig_type_234 arg6);
+extern swig_type_235 _wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(swig_type_236 arg1, swig_type_237 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_238 _wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(swig_type_239 arg1, swig_type_240 arg2, swig_type_241 arg3);
 extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b007099836efc2ba(void);
-extern swig_type_241 _wrap_dist_partitions_part_cdist_b007099836efc2ba(swig_type_242 arg1, swig_type_243 arg2, swig_type_244 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_245 _wrap_dist_partitions_part_of_cdist_b007099836efc2ba(swig_type_246 arg1, swig_type_247 arg2, swig_type_248 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_249 _wrap_submit_cdist_b007099836efc2ba(swig_type_250 arg1, swig_type_251 arg2, swig_intgo arg3, swig_type_252 arg4, swig_type_253 arg5, swig_type_254 arg6, swig_type_255 arg7, swig_voidp arg8);
-extern swig_type_256 _wrap_batcher_submit_cdist_b007099836efc2ba(swig_type_257 arg1, swig_type_258 arg2, swig_intgo arg3, swig_type_259 arg4, swig_type_260 arg5, swig_type_261 arg6, swig_type_262 arg7, swig_type_263 arg8, swig_voidp arg9);
+extern swig_type_242 _wrap_dist_partitions_part_cdist_b007099836efc2ba(swig_type_243 arg1, swig_type_244 arg2, swig_type_245 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_246 _wrap_dist_partitions_part_of_cdist_b007099836efc2ba(swig_type_247 arg1, swig_type_248 arg2, swig_type_249 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_250 _wrap_submit_cdist_b007099836efc2ba(swig_type_251 arg1, swig_type_252 arg2, swig_intgo arg3, swig_type_253 arg4, swig_type_254 arg5, swig_type_255 arg6, swig_type_256 arg7, swig_voidp arg8);
+extern swig_type_257 _wrap_batcher_submit_cdist_b007099836efc2ba(swig_type_258 arg1, swig_type_259 arg2, swig_intgo arg3, swig_type_260 arg4, swig_type_261 arg5, swig_type_262 arg6, swig_type_263 arg7, swig_type_264 arg8, swig_voidp arg9);
 extern swig_intgo _wrap_dist_version_cdist_b007099836efc2ba(void);
-extern swig_intgo _wrap_dist_has_feature_cdist_b007099836efc2ba(swig_type_264 arg1);
-extern swig_type_265 _wrap_dist_status_name_cdist_b007099836efc2ba(swig_intgo arg1);
-extern swig_type_266 _wrap_dist_fail_cdist_b007099836efc2ba(swig_intgo arg1, swig_type_267 arg2);
+extern swig_intgo _wrap_dist_has_feature_cdist_b007099836efc2ba(swig_type_265 arg1);
+extern swig_type_266 _wrap_dist_status_name_cdist_b007099836efc2ba(swig_intgo arg1);
+extern swig_type_267 _wrap_dist_fail_cdist_b007099836efc2ba(swig_intgo arg1, swig_type_268 arg2);
 extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b007099836efc2ba(void);
@@ -1720,8 +1726,19 @@ extern swig_intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b007099836efc2ba(void);
-extern swig_type_268 _wrap_dist_enum_name_cdist_b007099836efc2ba(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_269 _wrap_dist_enum_from_name_cdist_b007099836efc2ba(swig_intgo arg1, swig_type_270 arg2, swig_voidp arg3);
+extern swig_type_269 _wrap_dist_enum_name_cdist_b007099836efc2ba(swig_intgo arg1, swig_intgo arg2);
+extern swig_type_270 _wrap_dist_enum_from_name_cdist_b007099836efc2ba(swig_intgo arg1, swig_type_271 arg2, swig_voidp arg3);
+extern void _wrap_dist_executor_struct_size_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_executor_struct_size_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_executor_num_threads_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_executor_num_threads_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_executor_execute_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_272 arg2);
+extern swig_type_273 _wrap_dist_executor_execute_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_executor_user_data_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_274 arg2);
+extern swig_type_275 _wrap_dist_executor_user_data_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_executor_cdist_b007099836efc2ba(void);
+extern void _wrap_delete_dist_executor_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_executor_init_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_dist_strategy_options_kind_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_num_replicas_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -1730,56 +1747,60 @@ extern void _wrap_dist_strategy_options_threads_set_cdist_b007099836efc2ba(uintp
 extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_placement_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_271 arg2);
-extern swig_type_272 _wrap_dist_strategy_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_273 arg2);
-extern swig_type_274 _wrap_dist_strategy_options_parameter_device_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_276 arg2);
+extern swig_type_277 _wrap_dist_strategy_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_278 arg2);
+extern swig_type_279 _wrap_dist_strategy_options_parameter_device_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_communication_set_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_275 arg2);
-extern swig_type_276 _wrap_dist_strategy_options_cross_device_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_277 arg2);
-extern swig_type_278 _wrap_dist_strategy_options_device_assignment_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_280 arg2);
+extern swig_type_281 _wrap_dist_strategy_options_cross_device_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_282 arg2);
+extern swig_type_283 _wrap_dist_strategy_options_device_assignment_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_reform_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_reform_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_279 arg2);
-extern swig_type_280 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_281 arg2);
-extern swig_type_282 _wrap_dist_strategy_options_async_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_283 arg2);
-extern swig_type_284 _wrap_dist_strategy_options_cluster_resolver_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_285 arg2);
-extern swig_type_286 _wrap_dist_strategy_options_network_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_284 arg2);
+extern swig_type_285 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_286 arg2);
+extern swig_type_287 _wrap_dist_strategy_options_async_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_288 arg2);
+extern swig_type_289 _wrap_dist_strategy_options_cluster_resolver_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_290 arg2);
+extern swig_type_291 _wrap_dist_strategy_options_network_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_numerics_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_transport_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_287 arg2);
-extern swig_type_288 _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_292 arg2);
+extern swig_type_293 _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_budget_set_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_strategy_options_budget_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_executor_set_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_strategy_options_executor_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_helper_threads_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_helper_threads_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_reserved2_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_reserved2_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_strategy_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_289 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_290 arg2, swig_type_291 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4);
-extern void _wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3);
-extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_297 arg2, swig_type_298 arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_299 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_300 _wrap_dist_strategy_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_301 _wrap_dist_strategy_destroy_cdist_b007099836efc2ba(swig_type_302 arg1);
-extern swig_type_303 _wrap_dist_strategy_cancel_cdist_b007099836efc2ba(swig_type_304 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(swig_type_305 arg1);
-extern swig_type_306 _wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(swig_type_307 arg1, swig_type_308 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_cdist_b007099836efc2ba(swig_type_309 arg1);
-extern swig_type_310 _wrap_dist_strategy_device_cdist_b007099836efc2ba(swig_type_311 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_312 _wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(swig_type_313 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_314 _wrap_dist_canonical_device_cdist_b007099836efc2ba(swig_type_315 arg1, swig_type_316 arg2, swig_type_317 arg3);
+extern void _wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_294 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_297 arg2, swig_type_298 arg3, swig_type_299 arg4);
+extern void _wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_300 arg2, swig_type_301 arg3);
+extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_302 arg2, swig_type_303 arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_304 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_305 _wrap_dist_strategy_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_306 _wrap_dist_strategy_destroy_cdist_b007099836efc2ba(swig_type_307 arg1);
+extern swig_type_308 _wrap_dist_strategy_cancel_cdist_b007099836efc2ba(swig_type_309 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(swig_type_310 arg1);
+extern swig_type_311 _wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(swig_type_312 arg1, swig_type_313 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_b007099836efc2ba(swig_type_314 arg1);
+extern swig_type_315 _wrap_dist_strategy_device_cdist_b007099836efc2ba(swig_type_316 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_317 _wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(swig_type_318 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_319 _wrap_dist_canonical_device_cdist_b007099836efc2ba(swig_type_320 arg1, swig_type_321 arg2, swig_type_322 arg3);
 extern void _wrap_dist_strategy_properties_kind_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -1818,107 +1839,107 @@ extern void _wrap_dist_strategy_properties_num_left_set_cdist_b007099836efc2ba(u
 extern swig_intgo _wrap_dist_strategy_properties_num_left_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_properties_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_strategy_properties_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_318 _wrap_dist_strategy_query_cdist_b007099836efc2ba(swig_type_319 arg1, uintptr_t arg2);
-extern swig_type_320 _wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(swig_type_321 arg1, swig_voidp arg2);
-extern void _wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_322 arg2);
-extern swig_type_323 _wrap_dist_network_options_credit_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_323 _wrap_dist_strategy_query_cdist_b007099836efc2ba(swig_type_324 arg1, uintptr_t arg2);
+extern swig_type_325 _wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(swig_type_326 arg1, swig_voidp arg2);
+extern void _wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_327 arg2);
+extern swig_type_328 _wrap_dist_network_options_credit_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_network_options_count_memory_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_network_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_network_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_324 _wrap_dist_network_create_cdist_b007099836efc2ba(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_network_destroy_cdist_b007099836efc2ba(swig_type_325 arg1);
+extern swig_type_329 _wrap_dist_network_create_cdist_b007099836efc2ba(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_network_destroy_cdist_b007099836efc2ba(swig_type_330 arg1);
 extern void _wrap_dist_reform_options_min_workers_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_reform_options_min_workers_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_326 arg2);
-extern swig_type_327 _wrap_dist_reform_options_window_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_328 arg2);
-extern swig_type_329 _wrap_dist_reform_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_331 arg2);
+extern swig_type_332 _wrap_dist_reform_options_window_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_333 arg2);
+extern swig_type_334 _wrap_dist_reform_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_reform_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_reform_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_330 _wrap_dist_strategy_reform_cdist_b007099836efc2ba(swig_type_331 arg1, uintptr_t arg2);
-extern swig_type_332 _wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(swig_type_333 arg1, swig_voidp arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_334 arg2);
-extern swig_type_335 _wrap_dist_run_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_335 _wrap_dist_strategy_reform_cdist_b007099836efc2ba(swig_type_336 arg1, uintptr_t arg2);
+extern swig_type_337 _wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(swig_type_338 arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_339 arg2);
+extern swig_type_340 _wrap_dist_run_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_336 arg2);
-extern swig_type_337 _wrap_dist_run_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_341 arg2);
+extern swig_type_342 _wrap_dist_run_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_run_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_run_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_338 _wrap_dist_run_cdist_b007099836efc2ba(swig_type_339 arg1, swig_type_340 arg2, uintptr_t arg3);
-extern swig_type_341 _wrap_dist_run_values_cdist_b007099836efc2ba(swig_type_342 arg1, swig_type_343 arg2, swig_type_344 arg3, swig_type_345 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_b007099836efc2ba(swig_type_346 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(swig_type_347 arg1);
-extern swig_type_348 _wrap_dist_replica_strategy_cdist_b007099836efc2ba(swig_type_349 arg1);
-extern swig_type_350 _wrap_dist_parallel_for_cdist_b007099836efc2ba(swig_type_351 arg1, swig_type_352 arg2, swig_type_353 arg3, swig_type_354 arg4, swig_type_355 arg5);
-extern swig_type_356 _wrap_dist_merge_call_cdist_b007099836efc2ba(swig_type_357 arg1, swig_type_358 arg2, swig_type_359 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_360 _wrap_dist_replica_enter_cdist_b007099836efc2ba(swig_type_361 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_362 _wrap_dist_replica_leave_cdist_b007099836efc2ba(swig_type_363 arg1, swig_intgo arg2);
-extern swig_type_364 _wrap_dist_replica_detach_cdist_b007099836efc2ba(swig_type_365 arg1);
-extern swig_type_366 _wrap_dist_replica_attach_cdist_b007099836efc2ba(swig_type_367 arg1);
-extern swig_type_368 _wrap_dist_cancel_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_369 _wrap_dist_cancel_signal_cdist_b007099836efc2ba(swig_type_370 arg1, swig_type_371 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_b007099836efc2ba(swig_type_372 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_b007099836efc2ba(swig_type_373 arg1);
+extern swig_type_343 _wrap_dist_run_cdist_b007099836efc2ba(swig_type_344 arg1, swig_type_345 arg2, uintptr_t arg3);
+extern swig_type_346 _wrap_dist_run_values_cdist_b007099836efc2ba(swig_type_347 arg1, swig_type_348 arg2, swig_type_349 arg3, swig_type_350 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_b007099836efc2ba(swig_type_351 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(swig_type_352 arg1);
+extern swig_type_353 _wrap_dist_replica_strategy_cdist_b007099836efc2ba(swig_type_354 arg1);
+extern swig_type_355 _wrap_dist_parallel_for_cdist_b007099836efc2ba(swig_type_356 arg1, swig_type_357 arg2, swig_type_358 arg3, swig_type_359 arg4, swig_type_360 arg5);
+extern swig_type_361 _wrap_dist_merge_call_cdist_b007099836efc2ba(swig_type_362 arg1, swig_type_363 arg2, swig_type_364 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_365 _wrap_dist_replica_enter_cdist_b007099836efc2ba(swig_type_366 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_367 _wrap_dist_replica_leave_cdist_b007099836efc2ba(swig_type_368 arg1, swig_intgo arg2);
+extern swig_type_369 _wrap_dist_replica_detach_cdist_b007099836efc2ba(swig_type_370 arg1);
+extern swig_type_371 _wrap_dist_replica_attach_cdist_b007099836efc2ba(swig_type_372 arg1);
+extern swig_type_373 _wrap_dist_cancel_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_374 _wrap_dist_cancel_signal_cdist_b007099836efc2ba(swig_type_375 arg1, swig_type_376 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_b007099836efc2ba(swig_type_377 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_b007099836efc2ba(swig_type_378 arg1);
 extern void _wrap_dist_collective_options_numerics_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_374 arg2);
-extern swig_type_375 _wrap_dist_collective_options_tag_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_376 arg2);
-extern swig_type_377 _wrap_dist_collective_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_378 arg2);
-extern swig_type_379 _wrap_dist_collective_options_group_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_380 arg2);
-extern swig_type_381 _wrap_dist_collective_options_contributions_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_379 arg2);
+extern swig_type_380 _wrap_dist_collective_options_tag_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_381 arg2);
+extern swig_type_382 _wrap_dist_collective_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_383 arg2);
+extern swig_type_384 _wrap_dist_collective_options_group_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_385 arg2);
+extern swig_type_386 _wrap_dist_collective_options_contributions_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_collective_options_axis_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_collective_options_planned_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_382 arg2);
-extern swig_type_383 _wrap_dist_collective_options_bytes_per_pack_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_387 arg2);
+extern swig_type_388 _wrap_dist_collective_options_bytes_per_pack_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_collective_options_implementation_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_384 arg2);
-extern swig_type_385 _wrap_dist_collective_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_386 arg2);
-extern swig_type_387 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_389 arg2);
+extern swig_type_390 _wrap_dist_collective_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_391 arg2);
+extern swig_type_392 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_collective_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_collective_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_388 arg2, swig_type_389 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_390 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_391 arg2, swig_type_392 arg3);
+extern void _wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_393 arg2, swig_type_394 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_395 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_396 arg2, swig_type_397 arg3);
 extern void _wrap_dist_collective_options_begin_work_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_393 _wrap_dist_collective_options_work_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_394 _wrap_dist_all_reduce_cdist_b007099836efc2ba(swig_type_395 arg1, swig_intgo arg2, swig_type_396 arg3, swig_type_397 arg4, swig_type_398 arg5, uintptr_t arg6);
-extern swig_type_399 _wrap_dist_reduce_to_root_cdist_b007099836efc2ba(swig_type_400 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_401 arg4, swig_type_402 arg5, swig_type_403 arg6, uintptr_t arg7);
-extern swig_type_404 _wrap_dist_reduce_scatter_cdist_b007099836efc2ba(swig_type_405 arg1, swig_intgo arg2, swig_type_406 arg3, swig_type_407 arg4, swig_type_408 arg5, uintptr_t arg6);
-extern swig_type_409 _wrap_dist_all_gather_cdist_b007099836efc2ba(swig_type_410 arg1, swig_type_411 arg2, swig_type_412 arg3, swig_type_413 arg4, uintptr_t arg5);
-extern swig_type_414 _wrap_dist_gather_to_root_cdist_b007099836efc2ba(swig_type_415 arg1, swig_intgo arg2, swig_type_416 arg3, swig_type_417 arg4, swig_type_418 arg5, uintptr_t arg6);
-extern swig_type_419 _wrap_dist_broadcast_cdist_b007099836efc2ba(swig_type_420 arg1, swig_intgo arg2, swig_type_421 arg3, swig_type_422 arg4, swig_type_423 arg5, uintptr_t arg6);
-extern swig_type_424 _wrap_dist_scatter_from_root_cdist_b007099836efc2ba(swig_type_425 arg1, swig_intgo arg2, swig_type_426 arg3, swig_type_427 arg4, swig_type_428 arg5, uintptr_t arg6);
-extern swig_type_429 _wrap_dist_all_to_all_cdist_b007099836efc2ba(swig_type_430 arg1, swig_type_431 arg2, swig_type_432 arg3, swig_type_433 arg4, uintptr_t arg5);
-extern swig_type_434 _wrap_dist_scan_cdist_b007099836efc2ba(swig_type_435 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_436 arg4, swig_type_437 arg5, swig_type_438 arg6, uintptr_t arg7);
-extern swig_type_439 _wrap_dist_permute_cdist_b007099836efc2ba(swig_type_440 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_441 arg4, swig_type_442 arg5, swig_type_443 arg6, uintptr_t arg7);
-extern swig_type_444 _wrap_dist_barrier_cdist_b007099836efc2ba(swig_type_445 arg1, uintptr_t arg2);
-extern swig_type_446 _wrap_dist_all_reduce_value_cdist_b007099836efc2ba(swig_type_447 arg1, swig_intgo arg2, swig_type_448 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_449 _wrap_dist_all_gather_value_cdist_b007099836efc2ba(swig_type_450 arg1, swig_type_451 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_452 _wrap_dist_group_create_cdist_b007099836efc2ba(swig_type_453 arg1, swig_type_454 arg2, swig_type_455 arg3, swig_voidp arg4);
-extern swig_type_456 _wrap_dist_group_destroy_cdist_b007099836efc2ba(swig_type_457 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_b007099836efc2ba(swig_type_458 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_b007099836efc2ba(swig_type_459 arg1, swig_intgo arg2);
+extern swig_type_398 _wrap_dist_collective_options_work_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_399 _wrap_dist_all_reduce_cdist_b007099836efc2ba(swig_type_400 arg1, swig_intgo arg2, swig_type_401 arg3, swig_type_402 arg4, swig_type_403 arg5, uintptr_t arg6);
+extern swig_type_404 _wrap_dist_reduce_to_root_cdist_b007099836efc2ba(swig_type_405 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_406 arg4, swig_type_407 arg5, swig_type_408 arg6, uintptr_t arg7);
+extern swig_type_409 _wrap_dist_reduce_scatter_cdist_b007099836efc2ba(swig_type_410 arg1, swig_intgo arg2, swig_type_411 arg3, swig_type_412 arg4, swig_type_413 arg5, uintptr_t arg6);
+extern swig_type_414 _wrap_dist_all_gather_cdist_b007099836efc2ba(swig_type_415 arg1, swig_type_416 arg2, swig_type_417 arg3, swig_type_418 arg4, uintptr_t arg5);
+extern swig_type_419 _wrap_dist_gather_to_root_cdist_b007099836efc2ba(swig_type_420 arg1, swig_intgo arg2, swig_type_421 arg3, swig_type_422 arg4, swig_type_423 arg5, uintptr_t arg6);
+extern swig_type_424 _wrap_dist_broadcast_cdist_b007099836efc2ba(swig_type_425 arg1, swig_intgo arg2, swig_type_426 arg3, swig_type_427 arg4, swig_type_428 arg5, uintptr_t arg6);
+extern swig_type_429 _wrap_dist_scatter_from_root_cdist_b007099836efc2ba(swig_type_430 arg1, swig_intgo arg2, swig_type_431 arg3, swig_type_432 arg4, swig_type_433 arg5, uintptr_t arg6);
+extern swig_type_434 _wrap_dist_all_to_all_cdist_b007099836efc2ba(swig_type_435 arg1, swig_type_436 arg2, swig_type_437 arg3, swig_type_438 arg4, uintptr_t arg5);
+extern swig_type_439 _wrap_dist_scan_cdist_b007099836efc2ba(swig_type_440 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_441 arg4, swig_type_442 arg5, swig_type_443 arg6, uintptr_t arg7);
+extern swig_type_444 _wrap_dist_permute_cdist_b007099836efc2ba(swig_type_445 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_446 arg4, swig_type_447 arg5, swig_type_448 arg6, uintptr_t arg7);
+extern swig_type_449 _wrap_dist_barrier_cdist_b007099836efc2ba(swig_type_450 arg1, uintptr_t arg2);
+extern swig_type_451 _wrap_dist_all_reduce_value_cdist_b007099836efc2ba(swig_type_452 arg1, swig_intgo arg2, swig_type_453 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_454 _wrap_dist_all_gather_value_cdist_b007099836efc2ba(swig_type_455 arg1, swig_type_456 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_457 _wrap_dist_group_create_cdist_b007099836efc2ba(swig_type_458 arg1, swig_type_459 arg2, swig_type_460 arg3, swig_voidp arg4);
+extern swig_type_461 _wrap_dist_group_destroy_cdist_b007099836efc2ba(swig_type_462 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_b007099836efc2ba(swig_type_463 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_b007099836efc2ba(swig_type_464 arg1, swig_intgo arg2);
 extern void _wrap_dist_communication_options_implementation_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_460 arg2);
-extern swig_type_461 _wrap_dist_communication_options_bytes_per_pack_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_462 arg2);
-extern swig_type_463 _wrap_dist_communication_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_465 arg2);
+extern swig_type_466 _wrap_dist_communication_options_bytes_per_pack_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_467 arg2);
+extern swig_type_468 _wrap_dist_communication_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_communication_options_has_timeout_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_communication_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_communication_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_464 _wrap_dist_communication_options_merge_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_469 _wrap_dist_communication_options_merge_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_dist_apply_options_kind_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_apply_options_learning_rate_set_cdist_b007099836efc2ba(uintptr_t arg1, double arg2);
@@ -1929,108 +1950,108 @@ extern void _wrap_dist_apply_options_clip_norm_set_cdist_b007099836efc2ba(uintpt
 extern double _wrap_dist_apply_options_clip_norm_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_apply_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_apply_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_465 arg2, swig_type_466 arg3, swig_type_467 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_468 arg2);
+extern void _wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_470 arg2, swig_type_471 arg3, swig_type_472 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_473 arg2);
 extern void _wrap_dist_apply_options_want_norm_cdist_b007099836efc2ba(uintptr_t arg1);
 extern double _wrap_dist_apply_options_norm_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_469 _wrap_dist_reduce_apply_cdist_b007099836efc2ba(swig_type_470 arg1, swig_intgo arg2, swig_type_471 arg3, swig_type_472 arg4, swig_type_473 arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_474 _wrap_dist_communication_options_describe_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_475 arg2, swig_type_476 arg3);
-extern swig_type_477 _wrap_dist_work_test_cdist_b007099836efc2ba(swig_type_478 arg1, swig_voidp arg2);
-extern swig_type_479 _wrap_dist_work_wait_cdist_b007099836efc2ba(swig_type_480 arg1, swig_type_481 arg2);
-extern swig_type_482 _wrap_dist_work_wait_any_cdist_b007099836efc2ba(swig_type_483 arg1, swig_type_484 arg2, swig_type_485 arg3, swig_voidp arg4);
-extern swig_type_486 _wrap_dist_work_cancel_cdist_b007099836efc2ba(swig_type_487 arg1);
-extern void _wrap_dist_work_destroy_cdist_b007099836efc2ba(swig_type_488 arg1);
-extern swig_type_489 _wrap_dist_work_start_cdist_b007099836efc2ba(swig_type_490 arg1);
-extern swig_type_491 _wrap_dist_work_ready_cdist_b007099836efc2ba(swig_type_492 arg1, swig_type_493 arg2);
+extern swig_type_474 _wrap_dist_reduce_apply_cdist_b007099836efc2ba(swig_type_475 arg1, swig_intgo arg2, swig_type_476 arg3, swig_type_477 arg4, swig_type_478 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_479 _wrap_dist_communication_options_describe_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_480 arg2, swig_type_481 arg3);
+extern swig_type_482 _wrap_dist_work_test_cdist_b007099836efc2ba(swig_type_483 arg1, swig_voidp arg2);
+extern swig_type_484 _wrap_dist_work_wait_cdist_b007099836efc2ba(swig_type_485 arg1, swig_type_486 arg2);
+extern swig_type_487 _wrap_dist_work_wait_any_cdist_b007099836efc2ba(swig_type_488 arg1, swig_type_489 arg2, swig_type_490 arg3, swig_voidp arg4);
+extern swig_type_491 _wrap_dist_work_cancel_cdist_b007099836efc2ba(swig_type_492 arg1);
+extern void _wrap_dist_work_destroy_cdist_b007099836efc2ba(swig_type_493 arg1);
+extern swig_type_494 _wrap_dist_work_start_cdist_b007099836efc2ba(swig_type_495 arg1);
+extern swig_type_496 _wrap_dist_work_ready_cdist_b007099836efc2ba(swig_type_497 arg1, swig_type_498 arg2);
 extern swig_intgo _wrap_DIST_PRIORITY_MIN_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_PRIORITY_MAX_cdist_b007099836efc2ba(void);
 extern void _wrap_dist_instances_options_helper_threads_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_instances_options_helper_threads_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_494 arg2);
-extern swig_type_495 _wrap_dist_instances_options_max_queued_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_496 arg2);
-extern swig_type_497 _wrap_dist_instances_options_spin_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_498 arg2);
-extern swig_type_499 _wrap_dist_instances_options_stuck_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_499 arg2);
+extern swig_type_500 _wrap_dist_instances_options_max_queued_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_501 arg2);
+extern swig_type_502 _wrap_dist_instances_options_spin_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_503 arg2);
+extern swig_type_504 _wrap_dist_instances_options_stuck_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_instances_options_max_replaced_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_instances_options_max_replaced_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_instances_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_instances_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_500 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_501 _wrap_dist_instances_open_cdist_b007099836efc2ba(swig_type_502 arg1, uintptr_t arg2);
-extern swig_type_503 _wrap_dist_instances_close_cdist_b007099836efc2ba(swig_type_504 arg1, swig_type_505 arg2);
-extern swig_type_506 _wrap_dist_serve_cdist_b007099836efc2ba(swig_type_507 arg1, swig_intgo arg2);
-extern swig_type_508 _wrap_dist_instance_state_cdist_b007099836efc2ba(swig_type_509 arg1);
-extern swig_type_510 _wrap_dist_replica_check_cdist_b007099836efc2ba(swig_type_511 arg1);
-extern swig_type_512 _wrap_dist_work_user_data_cdist_b007099836efc2ba(swig_type_513 arg1);
-extern swig_type_514 _wrap_dist_completions_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_515 _wrap_dist_completions_next_cdist_b007099836efc2ba(swig_type_516 arg1, swig_type_517 arg2, swig_voidp arg3);
-extern swig_type_518 _wrap_dist_completions_descriptor_cdist_b007099836efc2ba(swig_type_519 arg1, swig_voidp arg2);
-extern void _wrap_dist_completions_destroy_cdist_b007099836efc2ba(swig_type_520 arg1);
+extern void _wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_505 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_506 _wrap_dist_instances_open_cdist_b007099836efc2ba(swig_type_507 arg1, uintptr_t arg2);
+extern swig_type_508 _wrap_dist_instances_close_cdist_b007099836efc2ba(swig_type_509 arg1, swig_type_510 arg2);
+extern swig_type_511 _wrap_dist_serve_cdist_b007099836efc2ba(swig_type_512 arg1, swig_intgo arg2);
+extern swig_type_513 _wrap_dist_instance_state_cdist_b007099836efc2ba(swig_type_514 arg1);
+extern swig_type_515 _wrap_dist_replica_check_cdist_b007099836efc2ba(swig_type_516 arg1);
+extern swig_type_517 _wrap_dist_work_user_data_cdist_b007099836efc2ba(swig_type_518 arg1);
+extern swig_type_519 _wrap_dist_completions_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_520 _wrap_dist_completions_next_cdist_b007099836efc2ba(swig_type_521 arg1, swig_type_522 arg2, swig_voidp arg3);
+extern swig_type_523 _wrap_dist_completions_descriptor_cdist_b007099836efc2ba(swig_type_524 arg1, swig_voidp arg2);
+extern void _wrap_dist_completions_destroy_cdist_b007099836efc2ba(swig_type_525 arg1);
 extern void _wrap_dist_batcher_options_max_items_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_max_items_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_521 arg2);
-extern swig_type_522 _wrap_dist_batcher_options_max_delay_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_523 arg2);
-extern swig_type_524 _wrap_dist_batcher_options_max_waiting_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_525 arg2);
-extern swig_type_526 _wrap_dist_batcher_options_max_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_526 arg2);
+extern swig_type_527 _wrap_dist_batcher_options_max_delay_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_528 arg2);
+extern swig_type_529 _wrap_dist_batcher_options_max_waiting_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_530 arg2);
+extern swig_type_531 _wrap_dist_batcher_options_max_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_batcher_options_continuous_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_continuous_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_batcher_options_max_results_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_max_results_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_batcher_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_batcher_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_527 arg2, swig_type_528 arg3);
+extern void _wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_532 arg2, swig_type_533 arg3);
 extern void _wrap_dist_batcher_options_set_tokens_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_529 _wrap_dist_batcher_create_cdist_b007099836efc2ba(swig_type_530 arg1, swig_type_531 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_batcher_count_cdist_b007099836efc2ba(swig_type_532 arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_533 _wrap_dist_batcher_destroy_cdist_b007099836efc2ba(swig_type_534 arg1);
-extern swig_type_535 _wrap_dist_batch_size_cdist_b007099836efc2ba(swig_type_536 arg1);
-extern swig_type_537 _wrap_dist_batch_bucket_cdist_b007099836efc2ba(swig_type_538 arg1);
-extern swig_type_539 _wrap_dist_batch_user_data_cdist_b007099836efc2ba(swig_type_540 arg1, swig_type_541 arg2);
-extern swig_type_542 _wrap_dist_batch_state_cdist_b007099836efc2ba(swig_type_543 arg1, swig_type_544 arg2);
-extern void _wrap_dist_batch_set_state_cdist_b007099836efc2ba(swig_type_545 arg1, swig_type_546 arg2, swig_type_547 arg3);
-extern swig_type_548 _wrap_dist_batch_check_cdist_b007099836efc2ba(swig_type_549 arg1, swig_type_550 arg2);
-extern swig_type_551 _wrap_dist_batch_emit_cdist_b007099836efc2ba(swig_type_552 arg1, swig_type_553 arg2, swig_type_554 arg3);
-extern void _wrap_dist_batch_end_cdist_b007099836efc2ba(swig_type_555 arg1, swig_type_556 arg2, swig_intgo arg3);
-extern swig_type_557 _wrap_dist_work_take_cdist_b007099836efc2ba(swig_type_558 arg1, swig_type_559 arg2, swig_voidp arg3);
-extern swig_type_560 _wrap_dist_versions_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_561 _wrap_dist_versions_publish_cdist_b007099836efc2ba(swig_type_562 arg1, swig_type_563 arg2, swig_voidp arg3);
-extern swig_type_564 _wrap_dist_replica_version_cdist_b007099836efc2ba(swig_type_565 arg1, swig_type_566 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_567 _wrap_dist_versions_latest_cdist_b007099836efc2ba(swig_type_568 arg1);
-extern swig_type_569 _wrap_dist_versions_await_cdist_b007099836efc2ba(swig_type_570 arg1, swig_type_571 arg2, swig_type_572 arg3);
-extern void _wrap_dist_versions_destroy_cdist_b007099836efc2ba(swig_type_573 arg1);
-extern swig_type_574 _wrap_dist_value_create_tensor_cdist_b007099836efc2ba(swig_type_575 arg1, swig_type_576 arg2, swig_voidp arg3);
-extern swig_type_577 _wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(swig_type_578 arg1, swig_type_579 arg2, swig_type_580 arg3, swig_voidp arg4);
-extern swig_type_581 _wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(swig_type_582 arg1, swig_type_583 arg2, swig_type_584 arg3, swig_voidp arg4);
-extern swig_type_585 _wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(swig_type_586 arg1, swig_type_587 arg2, swig_type_588 arg3, swig_voidp arg4);
-extern swig_type_589 _wrap_dist_value_create_list_cdist_b007099836efc2ba(swig_type_590 arg1, swig_type_591 arg2, swig_type_592 arg3, swig_voidp arg4);
-extern swig_type_593 _wrap_dist_value_create_tuple_cdist_b007099836efc2ba(swig_type_594 arg1, swig_type_595 arg2, swig_type_596 arg3, swig_voidp arg4);
-extern swig_type_597 _wrap_dist_value_create_dict_cdist_b007099836efc2ba(swig_type_598 arg1, swig_type_599 arg2, swig_type_600 arg3, swig_type_601 arg4, swig_voidp arg5);
-extern swig_type_602 _wrap_dist_value_create_none_cdist_b007099836efc2ba(swig_type_603 arg1, swig_voidp arg2);
-extern swig_type_604 _wrap_dist_value_create_variable_cdist_b007099836efc2ba(swig_type_605 arg1, swig_voidp arg2);
-extern swig_type_606 _wrap_dist_values_from_function_cdist_b007099836efc2ba(swig_type_607 arg1, swig_type_608 arg2, swig_voidp arg3);
-extern swig_type_609 _wrap_dist_value_retain_cdist_b007099836efc2ba(swig_type_610 arg1);
-extern void _wrap_dist_value_release_cdist_b007099836efc2ba(swig_type_611 arg1);
-extern swig_intgo _wrap_dist_value_kind_cdist_b007099836efc2ba(swig_type_612 arg1);
-extern swig_type_613 _wrap_dist_value_size_cdist_b007099836efc2ba(swig_type_614 arg1);
-extern swig_type_615 _wrap_dist_value_item_cdist_b007099836efc2ba(swig_type_616 arg1, swig_type_617 arg2);
-extern swig_type_618 _wrap_dist_value_key_cdist_b007099836efc2ba(swig_type_619 arg1, swig_type_620 arg2);
-extern swig_type_621 _wrap_dist_value_get_cdist_b007099836efc2ba(swig_type_622 arg1, swig_type_623 arg2);
-extern swig_type_624 _wrap_dist_value_tensor_cdist_b007099836efc2ba(swig_type_625 arg1, swig_type_626 arg2);
-extern swig_type_627 _wrap_dist_value_variable_cdist_b007099836efc2ba(swig_type_628 arg1);
-extern swig_type_629 _wrap_dist_value_create_text_cdist_b007099836efc2ba(swig_type_630 arg1, swig_type_631 arg2, swig_voidp arg3);
-extern swig_type_632 _wrap_dist_value_wrap_object_cdist_b007099836efc2ba(swig_type_633 arg1, swig_type_634 arg2, swig_voidp arg3);
-extern swig_type_635 _wrap_dist_value_create_composite_cdist_b007099836efc2ba(swig_type_636 arg1, swig_intgo arg2, swig_type_637 arg3, swig_type_638 arg4, swig_voidp arg5);
-extern swig_type_639 _wrap_dist_value_text_cdist_b007099836efc2ba(swig_type_640 arg1);
-extern swig_type_641 _wrap_dist_value_object_cdist_b007099836efc2ba(swig_type_642 arg1);
-extern swig_type_643 _wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(swig_type_644 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_645 _wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(swig_type_646 arg1, uintptr_t arg2);
+extern swig_type_534 _wrap_dist_batcher_create_cdist_b007099836efc2ba(swig_type_535 arg1, swig_type_536 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_batcher_count_cdist_b007099836efc2ba(swig_type_537 arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_538 _wrap_dist_batcher_destroy_cdist_b007099836efc2ba(swig_type_539 arg1);
+extern swig_type_540 _wrap_dist_batch_size_cdist_b007099836efc2ba(swig_type_541 arg1);
+extern swig_type_542 _wrap_dist_batch_bucket_cdist_b007099836efc2ba(swig_type_543 arg1);
+extern swig_type_544 _wrap_dist_batch_user_data_cdist_b007099836efc2ba(swig_type_545 arg1, swig_type_546 arg2);
+extern swig_type_547 _wrap_dist_batch_state_cdist_b007099836efc2ba(swig_type_548 arg1, swig_type_549 arg2);
+extern void _wrap_dist_batch_set_state_cdist_b007099836efc2ba(swig_type_550 arg1, swig_type_551 arg2, swig_type_552 arg3);
+extern swig_type_553 _wrap_dist_batch_check_cdist_b007099836efc2ba(swig_type_554 arg1, swig_type_555 arg2);
+extern swig_type_556 _wrap_dist_batch_emit_cdist_b007099836efc2ba(swig_type_557 arg1, swig_type_558 arg2, swig_type_559 arg3);
+extern void _wrap_dist_batch_end_cdist_b007099836efc2ba(swig_type_560 arg1, swig_type_561 arg2, swig_intgo arg3);
+extern swig_type_562 _wrap_dist_work_take_cdist_b007099836efc2ba(swig_type_563 arg1, swig_type_564 arg2, swig_voidp arg3);
+extern swig_type_565 _wrap_dist_versions_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_566 _wrap_dist_versions_publish_cdist_b007099836efc2ba(swig_type_567 arg1, swig_type_568 arg2, swig_voidp arg3);
+extern swig_type_569 _wrap_dist_replica_version_cdist_b007099836efc2ba(swig_type_570 arg1, swig_type_571 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_572 _wrap_dist_versions_latest_cdist_b007099836efc2ba(swig_type_573 arg1);
+extern swig_type_574 _wrap_dist_versions_await_cdist_b007099836efc2ba(swig_type_575 arg1, swig_type_576 arg2, swig_type_577 arg3);
+extern void _wrap_dist_versions_destroy_cdist_b007099836efc2ba(swig_type_578 arg1);
+extern swig_type_579 _wrap_dist_value_create_tensor_cdist_b007099836efc2ba(swig_type_580 arg1, swig_type_581 arg2, swig_voidp arg3);
+extern swig_type_582 _wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(swig_type_583 arg1, swig_type_584 arg2, swig_type_585 arg3, swig_voidp arg4);
+extern swig_type_586 _wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(swig_type_587 arg1, swig_type_588 arg2, swig_type_589 arg3, swig_voidp arg4);
+extern swig_type_590 _wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(swig_type_591 arg1, swig_type_592 arg2, swig_type_593 arg3, swig_voidp arg4);
+extern swig_type_594 _wrap_dist_value_create_list_cdist_b007099836efc2ba(swig_type_595 arg1, swig_type_596 arg2, swig_type_597 arg3, swig_voidp arg4);
+extern swig_type_598 _wrap_dist_value_create_tuple_cdist_b007099836efc2ba(swig_type_599 arg1, swig_type_600 arg2, swig_type_601 arg3, swig_voidp arg4);
+extern swig_type_602 _wrap_dist_value_create_dict_cdist_b007099836efc2ba(swig_type_603 arg1, swig_type_604 arg2, swig_type_605 arg3, swig_type_606 arg4, swig_voidp arg5);
+extern swig_type_607 _wrap_dist_value_create_none_cdist_b007099836efc2ba(swig_type_608 arg1, swig_voidp arg2);
+extern swig_type_609 _wrap_dist_value_create_variable_cdist_b007099836efc2ba(swig_type_610 arg1, swig_voidp arg2);
+extern swig_type_611 _wrap_dist_values_from_function_cdist_b007099836efc2ba(swig_type_612 arg1, swig_type_613 arg2, swig_voidp arg3);
+extern swig_type_614 _wrap_dist_value_retain_cdist_b007099836efc2ba(swig_type_615 arg1);
+extern void _wrap_dist_value_release_cdist_b007099836efc2ba(swig_type_616 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_b007099836efc2ba(swig_type_617 arg1);
+extern swig_type_618 _wrap_dist_value_size_cdist_b007099836efc2ba(swig_type_619 arg1);
+extern swig_type_620 _wrap_dist_value_item_cdist_b007099836efc2ba(swig_type_621 arg1, swig_type_622 arg2);
+extern swig_type_623 _wrap_dist_value_key_cdist_b007099836efc2ba(swig_type_624 arg1, swig_type_625 arg2);
+extern swig_type_626 _wrap_dist_value_get_cdist_b007099836efc2ba(swig_type_627 arg1, swig_type_628 arg2);
+extern swig_type_629 _wrap_dist_value_tensor_cdist_b007099836efc2ba(swig_type_630 arg1, swig_type_631 arg2);
+extern swig_type_632 _wrap_dist_value_variable_cdist_b007099836efc2ba(swig_type_633 arg1);
+extern swig_type_634 _wrap_dist_value_create_text_cdist_b007099836efc2ba(swig_type_635 arg1, swig_type_636 arg2, swig_voidp arg3);
+extern swig_type_637 _wrap_dist_value_wrap_object_cdist_b007099836efc2ba(swig_type_638 arg1, swig_type_639 arg2, swig_voidp arg3);
+extern swig_type_640 _wrap_dist_value_create_composite_cdist_b007099836efc2ba(swig_type_641 arg1, swig_intgo arg2, swig_type_642 arg3, swig_type_643 arg4, swig_voidp arg5);
+extern swig_type_644 _wrap_dist_value_text_cdist_b007099836efc2ba(swig_type_645 arg1);
+extern swig_type_646 _wrap_dist_value_object_cdist_b007099836efc2ba(swig_type_647 arg1);
+extern swig_type_648 _wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(swig_type_649 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_650 _wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(swig_type_651 arg1, uintptr_t arg2);
 extern void _wrap_dist_variable_options_aggregation_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_647 arg2);
-extern swig_type_648 _wrap_dist_variable_options_name_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_652 arg2);
+extern swig_type_653 _wrap_dist_variable_options_name_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_variable_options_synchronization_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_variable_options_trainable_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -2039,76 +2060,76 @@ extern void _wrap_dist_variable_options_partitions_set_cdist_b007099836efc2ba(ui
 extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_variable_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_variable_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_649 arg2);
-extern swig_type_650 _wrap_dist_variable_create_cdist_b007099836efc2ba(swig_type_651 arg1, swig_type_652 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_b007099836efc2ba(swig_type_653 arg1);
-extern swig_type_654 _wrap_dist_variable_name_cdist_b007099836efc2ba(swig_type_655 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_b007099836efc2ba(swig_type_656 arg1);
-extern swig_type_657 _wrap_dist_variable_component_cdist_b007099836efc2ba(swig_type_658 arg1, swig_intgo arg2, swig_type_659 arg3);
-extern swig_type_660 _wrap_dist_variable_read_cdist_b007099836efc2ba(swig_type_661 arg1, swig_type_662 arg2, swig_voidp arg3);
-extern swig_type_663 _wrap_dist_variable_assign_cdist_b007099836efc2ba(swig_type_664 arg1, swig_type_665 arg2, swig_intgo arg3, swig_type_666 arg4);
-extern swig_type_667 _wrap_dist_replica_read_cdist_b007099836efc2ba(swig_type_668 arg1, swig_type_669 arg2, swig_voidp arg3);
-extern swig_type_670 _wrap_dist_replica_assign_cdist_b007099836efc2ba(swig_type_671 arg1, swig_type_672 arg2, swig_intgo arg3, swig_type_673 arg4, uintptr_t arg5);
-extern swig_type_674 _wrap_dist_replica_variable_cdist_b007099836efc2ba(swig_type_675 arg1, swig_type_676 arg2, swig_type_677 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_678 _wrap_dist_variable_class_cdist_b007099836efc2ba(swig_type_679 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_b007099836efc2ba(swig_type_680 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_b007099836efc2ba(swig_type_681 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_b007099836efc2ba(swig_type_682 arg1);
-extern swig_type_683 _wrap_dist_variable_copy_name_cdist_b007099836efc2ba(swig_type_684 arg1, swig_intgo arg2);
-extern swig_type_685 _wrap_dist_variable_device_cdist_b007099836efc2ba(swig_type_686 arg1, swig_type_687 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_688 _wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(swig_type_689 arg1, swig_type_690 arg2, swig_voidp arg3);
-extern swig_type_691 _wrap_dist_variable_scatter_cdist_b007099836efc2ba(swig_type_692 arg1, swig_type_693 arg2, swig_intgo arg3, swig_type_694 arg4);
-extern swig_type_695 _wrap_dist_replica_assign_value_cdist_b007099836efc2ba(swig_type_696 arg1, swig_type_697 arg2, swig_intgo arg3, swig_type_698 arg4, uintptr_t arg5);
-extern swig_type_699 _wrap_dist_replica_scatter_cdist_b007099836efc2ba(swig_type_700 arg1, swig_type_701 arg2, swig_intgo arg3, swig_type_702 arg4, uintptr_t arg5);
-extern swig_type_703 _wrap_dist_reduce_cdist_b007099836efc2ba(swig_type_704 arg1, swig_intgo arg2, swig_type_705 arg3, swig_type_706 arg4, swig_type_707 arg5, swig_voidp arg6);
-extern swig_type_708 _wrap_dist_reduce_to_cdist_b007099836efc2ba(swig_type_709 arg1, swig_intgo arg2, swig_type_710 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_711 _wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(swig_type_712 arg1, swig_intgo arg2, swig_type_713 arg3, uintptr_t arg4, swig_type_714 arg5, uintptr_t arg6, swig_type_715 arg7);
-extern swig_type_716 _wrap_dist_gather_cdist_b007099836efc2ba(swig_type_717 arg1, swig_type_718 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_719 _wrap_dist_update_cdist_b007099836efc2ba(swig_type_720 arg1, swig_type_721 arg2, swig_type_722 arg3, swig_type_723 arg4);
+extern void _wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_654 arg2);
+extern swig_type_655 _wrap_dist_variable_create_cdist_b007099836efc2ba(swig_type_656 arg1, swig_type_657 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_b007099836efc2ba(swig_type_658 arg1);
+extern swig_type_659 _wrap_dist_variable_name_cdist_b007099836efc2ba(swig_type_660 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_b007099836efc2ba(swig_type_661 arg1);
+extern swig_type_662 _wrap_dist_variable_component_cdist_b007099836efc2ba(swig_type_663 arg1, swig_intgo arg2, swig_type_664 arg3);
+extern swig_type_665 _wrap_dist_variable_read_cdist_b007099836efc2ba(swig_type_666 arg1, swig_type_667 arg2, swig_voidp arg3);
+extern swig_type_668 _wrap_dist_variable_assign_cdist_b007099836efc2ba(swig_type_669 arg1, swig_type_670 arg2, swig_intgo arg3, swig_type_671 arg4);
+extern swig_type_672 _wrap_dist_replica_read_cdist_b007099836efc2ba(swig_type_673 arg1, swig_type_674 arg2, swig_voidp arg3);
+extern swig_type_675 _wrap_dist_replica_assign_cdist_b007099836efc2ba(swig_type_676 arg1, swig_type_677 arg2, swig_intgo arg3, swig_type_678 arg4, uintptr_t arg5);
+extern swig_type_679 _wrap_dist_replica_variable_cdist_b007099836efc2ba(swig_type_680 arg1, swig_type_681 arg2, swig_type_682 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_683 _wrap_dist_variable_class_cdist_b007099836efc2ba(swig_type_684 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_b007099836efc2ba(swig_type_685 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_b007099836efc2ba(swig_type_686 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_b007099836efc2ba(swig_type_687 arg1);
+extern swig_type_688 _wrap_dist_variable_copy_name_cdist_b007099836efc2ba(swig_type_689 arg1, swig_intgo arg2);
+extern swig_type_690 _wrap_dist_variable_device_cdist_b007099836efc2ba(swig_type_691 arg1, swig_type_692 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_693 _wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(swig_type_694 arg1, swig_type_695 arg2, swig_voidp arg3);
+extern swig_type_696 _wrap_dist_variable_scatter_cdist_b007099836efc2ba(swig_type_697 arg1, swig_type_698 arg2, swig_intgo arg3, swig_type_699 arg4);
+extern swig_type_700 _wrap_dist_replica_assign_value_cdist_b007099836efc2ba(swig_type_701 arg1, swig_type_702 arg2, swig_intgo arg3, swig_type_703 arg4, uintptr_t arg5);
+extern swig_type_704 _wrap_dist_replica_scatter_cdist_b007099836efc2ba(swig_type_705 arg1, swig_type_706 arg2, swig_intgo arg3, swig_type_707 arg4, uintptr_t arg5);
+extern swig_type_708 _wrap_dist_reduce_cdist_b007099836efc2ba(swig_type_709 arg1, swig_intgo arg2, swig_type_710 arg3, swig_type_711 arg4, swig_type_712 arg5, swig_voidp arg6);
+extern swig_type_713 _wrap_dist_reduce_to_cdist_b007099836efc2ba(swig_type_714 arg1, swig_intgo arg2, swig_type_715 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_716 _wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(swig_type_717 arg1, swig_intgo arg2, swig_type_718 arg3, uintptr_t arg4, swig_type_719 arg5, uintptr_t arg6, swig_type_720 arg7);
+extern swig_type_721 _wrap_dist_gather_cdist_b007099836efc2ba(swig_type_722 arg1, swig_type_723 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_724 _wrap_dist_update_cdist_b007099836efc2ba(swig_type_725 arg1, swig_type_726 arg2, swig_type_727 arg3, swig_type_728 arg4);
 extern void _wrap_dist_update_options_ungrouped_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_update_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_update_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_724 _wrap_dist_replica_update_cdist_b007099836efc2ba(swig_type_725 arg1, swig_type_726 arg2, swig_type_727 arg3, swig_type_728 arg4, swig_type_729 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_730 _wrap_dist_local_results_cdist_b007099836efc2ba(swig_type_731 arg1, swig_type_732 arg2, swig_voidp arg3);
-extern swig_type_733 _wrap_dist_broadcast_to_cdist_b007099836efc2ba(swig_type_734 arg1, swig_type_735 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_736 _wrap_dist_destination_device_cdist_b007099836efc2ba(swig_type_737 arg1, uintptr_t arg2, swig_type_738 arg3, swig_type_739 arg4);
-extern swig_type_740 _wrap_dist_update_values_cdist_b007099836efc2ba(swig_type_741 arg1, swig_type_742 arg2, swig_type_743 arg3, swig_type_744 arg4, swig_type_745 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_746 _wrap_dist_update_non_slot_cdist_b007099836efc2ba(swig_type_747 arg1, swig_type_748 arg2, swig_type_749 arg3, swig_type_750 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_751 _wrap_dist_value_container_cdist_b007099836efc2ba(swig_type_752 arg1);
-extern swig_type_753 _wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(swig_type_754 arg1, swig_intgo arg2, swig_type_755 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_756 _wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(swig_type_757 arg1, swig_intgo arg2, swig_type_758 arg3, uintptr_t arg4, swig_type_759 arg5, swig_type_760 arg6);
-extern swig_type_761 _wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(swig_type_762 arg1, swig_type_763 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_764 _wrap_dist_cross_device_gather_cdist_b007099836efc2ba(swig_type_765 arg1, swig_type_766 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_767 _wrap_dist_reduce_op_from_aggregation_cdist_b007099836efc2ba(swig_intgo arg1, swig_voidp arg2);
+extern swig_type_729 _wrap_dist_replica_update_cdist_b007099836efc2ba(swig_type_730 arg1, swig_type_731 arg2, swig_type_732 arg3, swig_type_733 arg4, swig_type_734 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_735 _wrap_dist_local_results_cdist_b007099836efc2ba(swig_type_736 arg1, swig_type_737 arg2, swig_voidp arg3);
+extern swig_type_738 _wrap_dist_broadcast_to_cdist_b007099836efc2ba(swig_type_739 arg1, swig_type_740 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_741 _wrap_dist_destination_device_cdist_b007099836efc2ba(swig_type_742 arg1, uintptr_t arg2, swig_type_743 arg3, swig_type_744 arg4);
+extern swig_type_745 _wrap_dist_update_values_cdist_b007099836efc2ba(swig_type_746 arg1, swig_type_747 arg2, swig_type_748 arg3, swig_type_749 arg4, swig_type_750 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_751 _wrap_dist_update_non_slot_cdist_b007099836efc2ba(swig_type_752 arg1, swig_type_753 arg2, swig_type_754 arg3, swig_type_755 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_756 _wrap_dist_value_container_cdist_b007099836efc2ba(swig_type_757 arg1);
+extern swig_type_758 _wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(swig_type_759 arg1, swig_intgo arg2, swig_type_760 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_761 _wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(swig_type_762 arg1, swig_intgo arg2, swig_type_763 arg3, uintptr_t arg4, swig_type_764 arg5, swig_type_765 arg6);
+extern swig_type_766 _wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(swig_type_767 arg1, swig_type_768 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_769 _wrap_dist_cross_device_gather_cdist_b007099836efc2ba(swig_type_770 arg1, swig_type_771 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_772 _wrap_dist_reduce_op_from_aggregation_cdist_b007099836efc2ba(swig_intgo arg1, swig_voidp arg2);
 extern void _wrap_dist_cross_device_options_kind_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_num_packs_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_768 arg2);
-extern swig_type_769 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_770 arg2);
-extern swig_type_771 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_773 arg2);
+extern swig_type_774 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_775 arg2);
+extern swig_type_776 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_count_memory_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_cross_device_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_cross_device_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_772 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_773 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_774 _wrap_dist_cross_device_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(swig_type_775 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_cdist_b007099836efc2ba(swig_type_776 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(swig_type_777 arg1);
-extern swig_type_778 _wrap_dist_cross_device_device_cdist_b007099836efc2ba(swig_type_779 arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_777 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_778 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_779 _wrap_dist_cross_device_create_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(swig_type_780 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_b007099836efc2ba(swig_type_781 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(swig_type_782 arg1);
+extern swig_type_783 _wrap_dist_cross_device_device_cdist_b007099836efc2ba(swig_type_784 arg1);
 extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_780 arg2);
-extern swig_type_781 _wrap_dist_dataset_options_global_batch_size_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_785 arg2);
+extern swig_type_786 _wrap_dist_dataset_options_global_batch_size_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shuffle_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_prefetch_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_782 arg2);
-extern swig_type_783 _wrap_dist_dataset_options_seed_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_787 arg2);
+extern swig_type_788 _wrap_dist_dataset_options_seed_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shard_policy_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_num_workers_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -2133,9 +2154,9 @@ extern void _wrap_dist_dataset_options_as_one_process_set_cdist_b007099836efc2ba
 extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_dataset_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_dataset_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_784 arg2, swig_type_785 arg3);
-extern swig_type_786 _wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(swig_type_787 arg1, swig_type_788 arg2, swig_type_789 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_790 _wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(swig_type_791 arg1, swig_type_792 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_789 arg2, swig_type_790 arg3);
+extern swig_type_791 _wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(swig_type_792 arg1, swig_type_793 arg2, swig_type_794 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_795 _wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(swig_type_796 arg1, swig_type_797 arg2, uintptr_t arg3, swig_voidp arg4);
 extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -2144,105 +2165,105 @@ extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b007099836ef
 extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_input_context_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_input_context_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_793 _wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_794 arg2, swig_voidp arg3);
-extern swig_type_795 _wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(swig_type_796 arg1, swig_type_797 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_b007099836efc2ba(swig_type_798 arg1);
-extern swig_type_799 _wrap_dist_iterator_create_cdist_b007099836efc2ba(swig_type_800 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_801 arg2);
-extern swig_type_802 _wrap_dist_position_pass_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_803 arg2);
-extern swig_type_804 _wrap_dist_position_elements_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_805 arg2);
-extern swig_type_806 _wrap_dist_position_examples_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_807 arg2);
-extern swig_type_808 _wrap_dist_position_batches_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_798 _wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_799 arg2, swig_voidp arg3);
+extern swig_type_800 _wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(swig_type_801 arg1, swig_type_802 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_b007099836efc2ba(swig_type_803 arg1);
+extern swig_type_804 _wrap_dist_iterator_create_cdist_b007099836efc2ba(swig_type_805 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_806 arg2);
+extern swig_type_807 _wrap_dist_position_pass_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_808 arg2);
+extern swig_type_809 _wrap_dist_position_elements_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_810 arg2);
+extern swig_type_811 _wrap_dist_position_examples_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_812 arg2);
+extern swig_type_813 _wrap_dist_position_batches_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_position_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_position_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_809 _wrap_dist_iterator_position_cdist_b007099836efc2ba(swig_type_810 arg1, uintptr_t arg2);
-extern swig_type_811 _wrap_dist_iterator_create_at_cdist_b007099836efc2ba(swig_type_812 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_813 _wrap_dist_iterator_next_cdist_b007099836efc2ba(swig_type_814 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_b007099836efc2ba(swig_type_815 arg1);
-extern swig_type_816 _wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(swig_type_817 arg1, swig_type_818 arg2, swig_type_819 arg3, swig_type_820 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_821 _wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(swig_type_822 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_823 arg5, swig_type_824 arg6);
-extern swig_type_825 _wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(swig_type_826 arg1, swig_voidp arg2);
-extern swig_type_827 _wrap_dist_dataset_reduce_cdist_b007099836efc2ba(swig_type_828 arg1, swig_type_829 arg2, swig_type_830 arg3, swig_voidp arg4);
-extern swig_type_831 _wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(swig_type_832 arg1, swig_type_833 arg2);
-extern swig_type_834 _wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(swig_type_835 arg1, swig_voidp arg2);
+extern swig_type_814 _wrap_dist_iterator_position_cdist_b007099836efc2ba(swig_type_815 arg1, uintptr_t arg2);
+extern swig_type_816 _wrap_dist_iterator_create_at_cdist_b007099836efc2ba(swig_type_817 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_818 _wrap_dist_iterator_next_cdist_b007099836efc2ba(swig_type_819 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_b007099836efc2ba(swig_type_820 arg1);
+extern swig_type_821 _wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(swig_type_822 arg1, swig_type_823 arg2, swig_type_824 arg3, swig_type_825 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_826 _wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(swig_type_827 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_828 arg5, swig_type_829 arg6);
+extern swig_type_830 _wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(swig_type_831 arg1, swig_voidp arg2);
+extern swig_type_832 _wrap_dist_dataset_reduce_cdist_b007099836efc2ba(swig_type_833 arg1, swig_type_834 arg2, swig_type_835 arg3, swig_voidp arg4);
+extern swig_type_836 _wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(swig_type_837 arg1, swig_type_838 arg2);
+extern swig_type_839 _wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(swig_type_840 arg1, swig_voidp arg2);
 extern void _wrap_dist_drift_num_copies_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_drift_replica_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_replica_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_drift_expected_replica_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_836 arg2);
-extern swig_type_837 _wrap_dist_drift_element_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_841 arg2);
+extern swig_type_842 _wrap_dist_drift_element_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_drift_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_drift_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_838 _wrap_dist_variable_check_drift_cdist_b007099836efc2ba(swig_type_839 arg1, swig_type_840 arg2, uintptr_t arg3);
-extern swig_type_841 _wrap_dist_metric_create_cdist_b007099836efc2ba(swig_type_842 arg1, swig_intgo arg2, swig_type_843 arg3, swig_voidp arg4);
-extern swig_type_844 _wrap_dist_metric_update_cdist_b007099836efc2ba(swig_type_845 arg1, swig_type_846 arg2, swig_type_847 arg3, swig_type_848 arg4, swig_type_849 arg5);
-extern swig_type_850 _wrap_dist_metric_result_cdist_b007099836efc2ba(swig_type_851 arg1, swig_type_852 arg2, swig_voidp arg3);
-extern swig_type_853 _wrap_dist_metric_reset_cdist_b007099836efc2ba(swig_type_854 arg1, swig_type_855 arg2);
-extern swig_intgo _wrap_dist_metric_kind_cdist_b007099836efc2ba(swig_type_856 arg1);
-extern swig_type_857 _wrap_dist_metric_name_cdist_b007099836efc2ba(swig_type_858 arg1);
-extern swig_type_859 _wrap_dist_metric_variable_cdist_b007099836efc2ba(swig_type_860 arg1);
-extern void _wrap_dist_metric_destroy_cdist_b007099836efc2ba(swig_type_861 arg1);
-extern swig_type_862 _wrap_dist_average_loss_cdist_b007099836efc2ba(swig_type_863 arg1, swig_type_864 arg2, swig_type_865 arg3, swig_type_866 arg4, swig_type_867 arg5);
-extern swig_type_868 _wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(swig_type_869 arg1, swig_type_870 arg2, swig_type_871 arg3);
-extern swig_type_872 _wrap_dist_scope_enter_cdist_b007099836efc2ba(swig_type_873 arg1);
-extern swig_type_874 _wrap_dist_scope_exit_cdist_b007099836efc2ba(swig_type_875 arg1);
-extern swig_type_876 _wrap_dist_set_strategy_cdist_b007099836efc2ba(swig_type_877 arg1);
-extern swig_type_878 _wrap_dist_get_strategy_cdist_b007099836efc2ba(void);
+extern swig_type_843 _wrap_dist_variable_check_drift_cdist_b007099836efc2ba(swig_type_844 arg1, swig_type_845 arg2, uintptr_t arg3);
+extern swig_type_846 _wrap_dist_metric_create_cdist_b007099836efc2ba(swig_type_847 arg1, swig_intgo arg2, swig_type_848 arg3, swig_voidp arg4);
+extern swig_type_849 _wrap_dist_metric_update_cdist_b007099836efc2ba(swig_type_850 arg1, swig_type_851 arg2, swig_type_852 arg3, swig_type_853 arg4, swig_type_854 arg5);
+extern swig_type_855 _wrap_dist_metric_result_cdist_b007099836efc2ba(swig_type_856 arg1, swig_type_857 arg2, swig_voidp arg3);
+extern swig_type_858 _wrap_dist_metric_reset_cdist_b007099836efc2ba(swig_type_859 arg1, swig_type_860 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_b007099836efc2ba(swig_type_861 arg1);
+extern swig_type_862 _wrap_dist_metric_name_cdist_b007099836efc2ba(swig_type_863 arg1);
+extern swig_type_864 _wrap_dist_metric_variable_cdist_b007099836efc2ba(swig_type_865 arg1);
+extern void _wrap_dist_metric_destroy_cdist_b007099836efc2ba(swig_type_866 arg1);
+extern swig_type_867 _wrap_dist_average_loss_cdist_b007099836efc2ba(swig_type_868 arg1, swig_type_869 arg2, swig_type_870 arg3, swig_type_871 arg4, swig_type_872 arg5);
+extern swig_type_873 _wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(swig_type_874 arg1, swig_type_875 arg2, swig_type_876 arg3);
+extern swig_type_877 _wrap_dist_scope_enter_cdist_b007099836efc2ba(swig_type_878 arg1);
+extern swig_type_879 _wrap_dist_scope_exit_cdist_b007099836efc2ba(swig_type_880 arg1);
+extern swig_type_881 _wrap_dist_set_strategy_cdist_b007099836efc2ba(swig_type_882 arg1);
+extern swig_type_883 _wrap_dist_get_strategy_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_dist_has_strategy_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_b007099836efc2ba(void);
-extern swig_type_879 _wrap_dist_get_replica_cdist_b007099836efc2ba(void);
-extern swig_type_880 _wrap_dist_colocate_enter_cdist_b007099836efc2ba(swig_type_881 arg1, swig_type_882 arg2);
-extern swig_type_883 _wrap_dist_colocate_exit_cdist_b007099836efc2ba(swig_type_884 arg1);
+extern swig_type_884 _wrap_dist_get_replica_cdist_b007099836efc2ba(void);
+extern swig_type_885 _wrap_dist_colocate_enter_cdist_b007099836efc2ba(swig_type_886 arg1, swig_type_887 arg2);
+extern swig_type_888 _wrap_dist_colocate_exit_cdist_b007099836efc2ba(swig_type_889 arg1);
 extern void _wrap_dist_checkpoint_options_sharded_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_options_sharded_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_checkpoint_options_position_set_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_checkpoint_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_885 arg2, swig_type_886 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_887 arg2, swig_type_888 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_889 arg2, swig_type_890 arg3);
-extern swig_type_891 _wrap_dist_checkpoint_save_cdist_b007099836efc2ba(swig_type_892 arg1, swig_type_893 arg2, swig_type_894 arg3, swig_type_895 arg4, uintptr_t arg5);
-extern swig_type_896 _wrap_dist_checkpoint_load_cdist_b007099836efc2ba(swig_type_897 arg1, swig_type_898 arg2, swig_type_899 arg3, swig_type_900 arg4, uintptr_t arg5);
-extern swig_type_901 _wrap_dist_checkpoint_open_cdist_b007099836efc2ba(swig_type_902 arg1, swig_type_903 arg2, swig_voidp arg3);
-extern swig_type_904 _wrap_dist_checkpoint_size_cdist_b007099836efc2ba(swig_type_905 arg1);
-extern swig_type_906 _wrap_dist_checkpoint_name_cdist_b007099836efc2ba(swig_type_907 arg1, swig_type_908 arg2);
-extern swig_type_909 _wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(swig_type_910 arg1, swig_type_911 arg2, swig_type_912 arg3);
-extern swig_type_913 _wrap_dist_checkpoint_read_cdist_b007099836efc2ba(swig_type_914 arg1, swig_type_915 arg2, swig_voidp arg3);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_890 arg2, swig_type_891 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_892 arg2, swig_type_893 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_894 arg2, swig_type_895 arg3);
+extern swig_type_896 _wrap_dist_checkpoint_save_cdist_b007099836efc2ba(swig_type_897 arg1, swig_type_898 arg2, swig_type_899 arg3, swig_type_900 arg4, uintptr_t arg5);
+extern swig_type_901 _wrap_dist_checkpoint_load_cdist_b007099836efc2ba(swig_type_902 arg1, swig_type_903 arg2, swig_type_904 arg3, swig_type_905 arg4, uintptr_t arg5);
+extern swig_type_906 _wrap_dist_checkpoint_open_cdist_b007099836efc2ba(swig_type_907 arg1, swig_type_908 arg2, swig_voidp arg3);
+extern swig_type_909 _wrap_dist_checkpoint_size_cdist_b007099836efc2ba(swig_type_910 arg1);
+extern swig_type_911 _wrap_dist_checkpoint_name_cdist_b007099836efc2ba(swig_type_912 arg1, swig_type_913 arg2);
+extern swig_type_914 _wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(swig_type_915 arg1, swig_type_916 arg2, swig_type_917 arg3);
+extern swig_type_918 _wrap_dist_checkpoint_read_cdist_b007099836efc2ba(swig_type_919 arg1, swig_type_920 arg2, swig_voidp arg3);
 extern void _wrap_dist_checkpoint_map_options_copy_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_checkpoint_map_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_916 _wrap_dist_checkpoint_map_cdist_b007099836efc2ba(swig_type_917 arg1, swig_type_918 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_919 _wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(swig_type_920 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_921 _wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(swig_type_922 arg1);
-extern swig_type_923 _wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(swig_type_924 arg1, swig_type_925 arg2);
-extern swig_type_926 _wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(swig_type_927 arg1, swig_type_928 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(swig_type_929 arg1);
+extern swig_type_921 _wrap_dist_checkpoint_map_cdist_b007099836efc2ba(swig_type_922 arg1, swig_type_923 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_924 _wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(swig_type_925 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_926 _wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(swig_type_927 arg1);
+extern swig_type_928 _wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(swig_type_929 arg1, swig_type_930 arg2);
+extern swig_type_931 _wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(swig_type_932 arg1, swig_type_933 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(swig_type_934 arg1);
 extern swig_intgo _wrap_DIST_PREEMPTION_NONE_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_PREEMPTION_SAVED_cdist_b007099836efc2ba(void);
 extern swig_intgo _wrap_DIST_PREEMPTION_OVER_cdist_b007099836efc2ba(void);
-extern void _wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_930 arg2);
-extern swig_type_931 _wrap_dist_preemption_options_path_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_932 arg2);
-extern swig_type_933 _wrap_dist_preemption_options_grace_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_935 arg2);
+extern swig_type_936 _wrap_dist_preemption_options_path_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_937 arg2);
+extern swig_type_938 _wrap_dist_preemption_options_grace_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_preemption_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_preemption_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_934 arg2, swig_type_935 arg3);
-extern swig_type_936 _wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(swig_type_937 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(swig_type_938 arg1);
-extern void _wrap_dist_preemption_notify_cdist_b007099836efc2ba(swig_type_939 arg1);
-extern swig_type_940 _wrap_dist_preemption_run_cdist_b007099836efc2ba(swig_type_941 arg1, swig_type_942 arg2, uintptr_t arg3);
-extern swig_type_943 _wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(swig_type_944 arg1, swig_type_945 arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_count_run_cdist_b007099836efc2ba(swig_type_946 arg1);
-extern swig_type_947 _wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(swig_type_948 arg1);
+extern void _wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_939 arg2, swig_type_940 arg3);
+extern swig_type_941 _wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(swig_type_942 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(swig_type_943 arg1);
+extern void _wrap_dist_preemption_notify_cdist_b007099836efc2ba(swig_type_944 arg1);
+extern swig_type_945 _wrap_dist_preemption_run_cdist_b007099836efc2ba(swig_type_946 arg1, swig_type_947 arg2, uintptr_t arg3);
+extern swig_type_948 _wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(swig_type_949 arg1, swig_type_950 arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_count_run_cdist_b007099836efc2ba(swig_type_951 arg1);
+extern swig_type_952 _wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(swig_type_953 arg1);
 extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -2250,159 +2271,159 @@ extern swig_intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_b007099836e
 extern void _wrap_dist_rpc_server_options_count_memory_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_rpc_server_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_949 _wrap_dist_rpc_server_create_cdist_b007099836efc2ba(swig_type_950 arg1, swig_type_951 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_952 _wrap_dist_rpc_server_register_cdist_b007099836efc2ba(swig_type_953 arg1, swig_type_954 arg2, swig_type_955 arg3);
-extern swig_type_956 _wrap_dist_rpc_server_start_cdist_b007099836efc2ba(swig_type_957 arg1);
-extern swig_type_958 _wrap_dist_rpc_server_address_cdist_b007099836efc2ba(swig_type_959 arg1);
-extern swig_type_960 _wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(swig_type_961 arg1);
-extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_962 arg2);
-extern swig_type_963 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_954 _wrap_dist_rpc_server_create_cdist_b007099836efc2ba(swig_type_955 arg1, swig_type_956 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_957 _wrap_dist_rpc_server_register_cdist_b007099836efc2ba(swig_type_958 arg1, swig_type_959 arg2, swig_type_960 arg3);
+extern swig_type_961 _wrap_dist_rpc_server_start_cdist_b007099836efc2ba(swig_type_962 arg1);
+extern swig_type_963 _wrap_dist_rpc_server_address_cdist_b007099836efc2ba(swig_type_964 arg1);
+extern swig_type_965 _wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(swig_type_966 arg1);
+extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_967 arg2);
+extern swig_type_968 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_rpc_client_options_count_memory_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_rpc_client_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_964 _wrap_dist_rpc_client_create_cdist_b007099836efc2ba(swig_type_965 arg1, swig_type_966 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(swig_type_967 arg1);
-extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_968 arg2);
-extern swig_type_969 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_970 arg2);
-extern swig_type_971 _wrap_dist_rpc_call_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_969 _wrap_dist_rpc_client_create_cdist_b007099836efc2ba(swig_type_970 arg1, swig_type_971 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(swig_type_972 arg1);
+extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_973 arg2);
+extern swig_type_974 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_975 arg2);
+extern swig_type_976 _wrap_dist_rpc_call_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_rpc_call_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_972 _wrap_dist_rpc_call_cdist_b007099836efc2ba(swig_type_973 arg1, swig_type_974 arg2, swig_type_975 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_976 _wrap_dist_rpc_begin_cdist_b007099836efc2ba(swig_type_977 arg1, swig_type_978 arg2, swig_type_979 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_980 _wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(swig_type_981 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_982 _wrap_dist_remote_value_get_cdist_b007099836efc2ba(swig_type_983 arg1, swig_type_984 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_remote_value_ready_cdist_b007099836efc2ba(swig_type_985 arg1);
-extern void _wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(swig_type_986 arg1);
-extern swig_type_987 _wrap_dist_remote_value_retain_cdist_b007099836efc2ba(swig_type_988 arg1);
-extern void _wrap_dist_remote_value_release_cdist_b007099836efc2ba(swig_type_989 arg1);
+extern swig_type_977 _wrap_dist_rpc_call_cdist_b007099836efc2ba(swig_type_978 arg1, swig_type_979 arg2, swig_type_980 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_981 _wrap_dist_rpc_begin_cdist_b007099836efc2ba(swig_type_982 arg1, swig_type_983 arg2, swig_type_984 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_985 _wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(swig_type_986 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_987 _wrap_dist_remote_value_get_cdist_b007099836efc2ba(swig_type_988 arg1, swig_type_989 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_remote_value_ready_cdist_b007099836efc2ba(swig_type_990 arg1);
+extern void _wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(swig_type_991 arg1);
+extern swig_type_992 _wrap_dist_remote_value_retain_cdist_b007099836efc2ba(swig_type_993 arg1);
+extern void _wrap_dist_remote_value_release_cdist_b007099836efc2ba(swig_type_994 arg1);
 extern void _wrap_dist_server_options_num_threads_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_server_options_num_threads_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_990 arg2);
-extern swig_type_991 _wrap_dist_server_options_bind_address_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_992 arg2);
-extern swig_type_993 _wrap_dist_server_options_start_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_994 arg2);
-extern swig_type_995 _wrap_dist_server_options_max_message_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_995 arg2);
+extern swig_type_996 _wrap_dist_server_options_bind_address_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_997 arg2);
+extern swig_type_998 _wrap_dist_server_options_start_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_999 arg2);
+extern swig_type_1000 _wrap_dist_server_options_max_message_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_server_options_count_memory_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_server_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_server_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_996 _wrap_dist_server_create_cdist_b007099836efc2ba(swig_type_997 arg1, swig_type_998 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_999 _wrap_dist_server_create_local_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_1000 _wrap_dist_server_register_cdist_b007099836efc2ba(swig_type_1001 arg1, swig_type_1002 arg2, swig_type_1003 arg3);
-extern swig_type_1004 _wrap_dist_server_register_update_cdist_b007099836efc2ba(swig_type_1005 arg1, swig_type_1006 arg2, swig_type_1007 arg3);
-extern swig_type_1008 _wrap_dist_server_start_cdist_b007099836efc2ba(swig_type_1009 arg1);
-extern swig_type_1010 _wrap_dist_server_target_cdist_b007099836efc2ba(swig_type_1011 arg1);
-extern swig_type_1012 _wrap_dist_server_join_cdist_b007099836efc2ba(swig_type_1013 arg1, swig_type_1014 arg2, swig_type_1015 arg3);
-extern void _wrap_dist_server_stop_cdist_b007099836efc2ba(swig_type_1016 arg1);
-extern swig_type_1017 _wrap_dist_server_destroy_cdist_b007099836efc2ba(swig_type_1018 arg1);
-extern swig_type_1019 _wrap_dist_closure_name_cdist_b007099836efc2ba(swig_type_1020 arg1);
-extern swig_type_1021 _wrap_dist_closure_id_cdist_b007099836efc2ba(swig_type_1022 arg1);
-extern swig_intgo _wrap_dist_closure_worker_cdist_b007099836efc2ba(swig_type_1023 arg1);
-extern swig_type_1024 _wrap_dist_closure_cancel_cdist_b007099836efc2ba(swig_type_1025 arg1);
-extern swig_type_1026 _wrap_dist_closure_read_cdist_b007099836efc2ba(swig_type_1027 arg1, swig_type_1028 arg2, swig_type_1029 arg3, swig_type_1030 arg4);
-extern swig_type_1031 _wrap_dist_closure_read_rows_cdist_b007099836efc2ba(swig_type_1032 arg1, swig_type_1033 arg2, swig_type_1034 arg3, swig_voidp arg4);
-extern swig_type_1035 _wrap_dist_closure_assign_cdist_b007099836efc2ba(swig_type_1036 arg1, swig_type_1037 arg2, swig_intgo arg3, swig_type_1038 arg4);
-extern swig_type_1039 _wrap_dist_closure_scatter_cdist_b007099836efc2ba(swig_type_1040 arg1, swig_type_1041 arg2, swig_intgo arg3, swig_type_1042 arg4);
-extern swig_type_1043 _wrap_dist_closure_update_cdist_b007099836efc2ba(swig_type_1044 arg1, swig_type_1045 arg2, swig_type_1046 arg3, swig_type_1047 arg4, swig_type_1048 arg5);
-extern swig_type_1049 _wrap_dist_closure_per_worker_cdist_b007099836efc2ba(swig_type_1050 arg1, swig_type_1051 arg2, swig_voidp arg3);
+extern swig_type_1001 _wrap_dist_server_create_cdist_b007099836efc2ba(swig_type_1002 arg1, swig_type_1003 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1004 _wrap_dist_server_create_local_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_1005 _wrap_dist_server_register_cdist_b007099836efc2ba(swig_type_1006 arg1, swig_type_1007 arg2, swig_type_1008 arg3);
+extern swig_type_1009 _wrap_dist_server_register_update_cdist_b007099836efc2ba(swig_type_1010 arg1, swig_type_1011 arg2, swig_type_1012 arg3);
+extern swig_type_1013 _wrap_dist_server_start_cdist_b007099836efc2ba(swig_type_1014 arg1);
+extern swig_type_1015 _wrap_dist_server_target_cdist_b007099836efc2ba(swig_type_1016 arg1);
+extern swig_type_1017 _wrap_dist_server_join_cdist_b007099836efc2ba(swig_type_1018 arg1, swig_type_1019 arg2, swig_type_1020 arg3);
+extern void _wrap_dist_server_stop_cdist_b007099836efc2ba(swig_type_1021 arg1);
+extern swig_type_1022 _wrap_dist_server_destroy_cdist_b007099836efc2ba(swig_type_1023 arg1);
+extern swig_type_1024 _wrap_dist_closure_name_cdist_b007099836efc2ba(swig_type_1025 arg1);
+extern swig_type_1026 _wrap_dist_closure_id_cdist_b007099836efc2ba(swig_type_1027 arg1);
+extern swig_intgo _wrap_dist_closure_worker_cdist_b007099836efc2ba(swig_type_1028 arg1);
+extern swig_type_1029 _wrap_dist_closure_cancel_cdist_b007099836efc2ba(swig_type_1030 arg1);
+extern swig_type_1031 _wrap_dist_closure_read_cdist_b007099836efc2ba(swig_type_1032 arg1, swig_type_1033 arg2, swig_type_1034 arg3, swig_type_1035 arg4);
+extern swig_type_1036 _wrap_dist_closure_read_rows_cdist_b007099836efc2ba(swig_type_1037 arg1, swig_type_1038 arg2, swig_type_1039 arg3, swig_voidp arg4);
+extern swig_type_1040 _wrap_dist_closure_assign_cdist_b007099836efc2ba(swig_type_1041 arg1, swig_type_1042 arg2, swig_intgo arg3, swig_type_1043 arg4);
+extern swig_type_1044 _wrap_dist_closure_scatter_cdist_b007099836efc2ba(swig_type_1045 arg1, swig_type_1046 arg2, swig_intgo arg3, swig_type_1047 arg4);
+extern swig_type_1048 _wrap_dist_closure_update_cdist_b007099836efc2ba(swig_type_1049 arg1, swig_type_1050 arg2, swig_type_1051 arg3, swig_type_1052 arg4, swig_type_1053 arg5);
+extern swig_type_1054 _wrap_dist_closure_per_worker_cdist_b007099836efc2ba(swig_type_1055 arg1, swig_type_1056 arg2, swig_voidp arg3);
 extern void _wrap_dist_coordinator_options_max_queued_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_max_queued_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_max_losses_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_max_losses_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1052 arg2);
-extern swig_type_1053 _wrap_dist_coordinator_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1054 arg2);
-extern swig_type_1055 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1057 arg2);
+extern swig_type_1058 _wrap_dist_coordinator_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1059 arg2);
+extern swig_type_1060 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_coordinator_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1056 arg2);
-extern swig_type_1057 _wrap_dist_coordinator_create_cdist_b007099836efc2ba(swig_type_1058 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(swig_type_1059 arg1);
+extern void _wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1061 arg2);
+extern swig_type_1062 _wrap_dist_coordinator_create_cdist_b007099836efc2ba(swig_type_1063 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(swig_type_1064 arg1);
 extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1060 arg2);
-extern swig_type_1061 _wrap_dist_ps_variable_options_colocate_with_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1065 arg2);
+extern swig_type_1066 _wrap_dist_ps_variable_options_colocate_with_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_ps_variable_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1062 arg2, swig_type_1063 arg3);
-extern swig_type_1064 _wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(swig_type_1065 arg1, swig_type_1066 arg2, swig_type_1067 arg3, uintptr_t arg4);
-extern swig_type_1068 _wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(swig_type_1069 arg1);
-extern swig_type_1070 _wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(swig_type_1071 arg1, swig_type_1072 arg2);
-extern swig_type_1073 _wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(swig_type_1074 arg1, swig_type_1075 arg2, swig_type_1076 arg3, swig_voidp arg4);
-extern swig_type_1077 _wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(swig_type_1078 arg1, swig_type_1079 arg2, swig_type_1080 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_1081 _wrap_dist_coordinator_read_cdist_b007099836efc2ba(swig_type_1082 arg1, swig_type_1083 arg2, swig_type_1084 arg3, swig_type_1085 arg4);
-extern swig_type_1086 _wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(swig_type_1087 arg1, swig_type_1088 arg2, swig_type_1089 arg3, swig_voidp arg4);
-extern swig_type_1090 _wrap_dist_coordinator_assign_cdist_b007099836efc2ba(swig_type_1091 arg1, swig_type_1092 arg2, swig_intgo arg3, swig_type_1093 arg4);
-extern swig_type_1094 _wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(swig_type_1095 arg1, swig_type_1096 arg2, swig_intgo arg3, swig_type_1097 arg4);
-extern swig_type_1098 _wrap_dist_coordinator_update_cdist_b007099836efc2ba(swig_type_1099 arg1, swig_type_1100 arg2, swig_type_1101 arg3, swig_type_1102 arg4, swig_type_1103 arg5);
-extern swig_type_1104 _wrap_dist_coordinator_save_cdist_b007099836efc2ba(swig_type_1105 arg1, swig_type_1106 arg2);
-extern swig_type_1107 _wrap_dist_coordinator_restore_cdist_b007099836efc2ba(swig_type_1108 arg1, swig_type_1109 arg2, swig_voidp arg3);
-extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1110 arg2);
-extern swig_type_1111 _wrap_dist_schedule_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1112 arg2);
-extern swig_type_1113 _wrap_dist_schedule_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1067 arg2, swig_type_1068 arg3);
+extern swig_type_1069 _wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(swig_type_1070 arg1, swig_type_1071 arg2, swig_type_1072 arg3, uintptr_t arg4);
+extern swig_type_1073 _wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(swig_type_1074 arg1);
+extern swig_type_1075 _wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(swig_type_1076 arg1, swig_type_1077 arg2);
+extern swig_type_1078 _wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(swig_type_1079 arg1, swig_type_1080 arg2, swig_type_1081 arg3, swig_voidp arg4);
+extern swig_type_1082 _wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(swig_type_1083 arg1, swig_type_1084 arg2, swig_type_1085 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_1086 _wrap_dist_coordinator_read_cdist_b007099836efc2ba(swig_type_1087 arg1, swig_type_1088 arg2, swig_type_1089 arg3, swig_type_1090 arg4);
+extern swig_type_1091 _wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(swig_type_1092 arg1, swig_type_1093 arg2, swig_type_1094 arg3, swig_voidp arg4);
+extern swig_type_1095 _wrap_dist_coordinator_assign_cdist_b007099836efc2ba(swig_type_1096 arg1, swig_type_1097 arg2, swig_intgo arg3, swig_type_1098 arg4);
+extern swig_type_1099 _wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(swig_type_1100 arg1, swig_type_1101 arg2, swig_intgo arg3, swig_type_1102 arg4);
+extern swig_type_1103 _wrap_dist_coordinator_update_cdist_b007099836efc2ba(swig_type_1104 arg1, swig_type_1105 arg2, swig_type_1106 arg3, swig_type_1107 arg4, swig_type_1108 arg5);
+extern swig_type_1109 _wrap_dist_coordinator_save_cdist_b007099836efc2ba(swig_type_1110 arg1, swig_type_1111 arg2);
+extern swig_type_1112 _wrap_dist_coordinator_restore_cdist_b007099836efc2ba(swig_type_1113 arg1, swig_type_1114 arg2, swig_voidp arg3);
+extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1115 arg2);
+extern swig_type_1116 _wrap_dist_schedule_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1117 arg2);
+extern swig_type_1118 _wrap_dist_schedule_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_schedule_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_schedule_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1114 _wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(swig_type_1115 arg1, swig_type_1116 arg2, swig_type_1117 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1118 _wrap_dist_coordinator_join_cdist_b007099836efc2ba(swig_type_1119 arg1, swig_type_1120 arg2, swig_type_1121 arg3);
-extern swig_type_1122 _wrap_dist_coordinator_done_cdist_b007099836efc2ba(swig_type_1123 arg1, swig_voidp arg2);
-extern swig_type_1124 _wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(swig_type_1125 arg1, swig_type_1126 arg2, swig_type_1127 arg3, swig_type_1128 arg4);
+extern swig_type_1119 _wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(swig_type_1120 arg1, swig_type_1121 arg2, swig_type_1122 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1123 _wrap_dist_coordinator_join_cdist_b007099836efc2ba(swig_type_1124 arg1, swig_type_1125 arg2, swig_type_1126 arg3);
+extern swig_type_1127 _wrap_dist_coordinator_done_cdist_b007099836efc2ba(swig_type_1128 arg1, swig_voidp arg2);
+extern swig_type_1129 _wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(swig_type_1130 arg1, swig_type_1131 arg2, swig_type_1132 arg3, swig_type_1133 arg4);
 extern void _wrap_dist_coordinator_stats_num_ps_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_coordinator_stats_num_workers_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_coordinator_stats_workers_up_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1129 arg2);
-extern swig_type_1130 _wrap_dist_coordinator_stats_queued_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1131 arg2);
-extern swig_type_1132 _wrap_dist_coordinator_stats_in_flight_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1133 arg2);
-extern swig_type_1134 _wrap_dist_coordinator_stats_scheduled_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1135 arg2);
-extern swig_type_1136 _wrap_dist_coordinator_stats_completed_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1137 arg2);
-extern swig_type_1138 _wrap_dist_coordinator_stats_failed_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1139 arg2);
-extern swig_type_1140 _wrap_dist_coordinator_stats_cancelled_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1141 arg2);
-extern swig_type_1142 _wrap_dist_coordinator_stats_losses_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1143 arg2);
-extern swig_type_1144 _wrap_dist_coordinator_stats_mark_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1145 arg2);
-extern swig_type_1146 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1147 arg2);
-extern swig_type_1148 _wrap_dist_coordinator_stats_bytes_received_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1134 arg2);
+extern swig_type_1135 _wrap_dist_coordinator_stats_queued_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1136 arg2);
+extern swig_type_1137 _wrap_dist_coordinator_stats_in_flight_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1138 arg2);
+extern swig_type_1139 _wrap_dist_coordinator_stats_scheduled_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1140 arg2);
+extern swig_type_1141 _wrap_dist_coordinator_stats_completed_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1142 arg2);
+extern swig_type_1143 _wrap_dist_coordinator_stats_failed_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1144 arg2);
+extern swig_type_1145 _wrap_dist_coordinator_stats_cancelled_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1146 arg2);
+extern swig_type_1147 _wrap_dist_coordinator_stats_losses_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1148 arg2);
+extern swig_type_1149 _wrap_dist_coordinator_stats_mark_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1150 arg2);
+extern swig_type_1151 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1152 arg2);
+extern swig_type_1153 _wrap_dist_coordinator_stats_bytes_received_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_coordinator_stats_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1149 _wrap_dist_coordinator_query_cdist_b007099836efc2ba(swig_type_1150 arg1, uintptr_t arg2);
+extern swig_type_1154 _wrap_dist_coordinator_query_cdist_b007099836efc2ba(swig_type_1155 arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_dist_topology_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_topology_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1151 _wrap_dist_topology_create_cdist_b007099836efc2ba(swig_type_1152 arg1, swig_type_1153 arg2, swig_type_1154 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_b007099836efc2ba(swig_type_1155 arg1);
-extern swig_type_1156 _wrap_dist_device_assignment_build_cdist_b007099836efc2ba(swig_type_1157 arg1, swig_type_1158 arg2, swig_type_1159 arg3, swig_type_1160 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(swig_type_1161 arg1);
-extern swig_type_1162 _wrap_dist_topology_from_host_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(swig_type_1163 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(swig_type_1164 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(swig_type_1165 arg1);
-extern swig_type_1166 _wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(swig_type_1167 arg1);
-extern swig_type_1168 _wrap_dist_topology_task_at_cdist_b007099836efc2ba(swig_type_1169 arg1, swig_type_1170 arg2, swig_voidp arg3);
-extern swig_type_1171 _wrap_dist_topology_device_at_cdist_b007099836efc2ba(swig_type_1172 arg1, swig_type_1173 arg2, swig_voidp arg3);
-extern swig_type_1174 _wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(swig_type_1175 arg1, swig_type_1176 arg2, swig_voidp arg3);
-extern swig_type_1177 _wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(swig_type_1178 arg1, swig_type_1179 arg2, swig_type_1180 arg3, swig_type_1181 arg4, swig_type_1182 arg5);
-extern swig_type_1183 _wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(swig_type_1184 arg1, swig_type_1185 arg2, swig_type_1186 arg3, swig_type_1187 arg4, swig_type_1188 arg5);
-extern swig_type_1189 _wrap_dist_device_assignment_create_cdist_b007099836efc2ba(swig_type_1190 arg1, swig_type_1191 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1192 arg5, swig_voidp arg6);
-extern swig_type_1193 _wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(swig_type_1194 arg1, swig_voidp arg2);
-extern swig_type_1195 _wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(swig_type_1196 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(swig_type_1197 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(swig_type_1198 arg1);
-extern swig_type_1199 _wrap_dist_device_assignment_device_cdist_b007099836efc2ba(swig_type_1200 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1201 _wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(swig_type_1202 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1203 arg4, swig_type_1204 arg5, swig_type_1205 arg6);
-extern swig_type_1206 _wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(swig_type_1207 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1208 arg4, swig_type_1209 arg5, swig_type_1210 arg6);
+extern swig_type_1156 _wrap_dist_topology_create_cdist_b007099836efc2ba(swig_type_1157 arg1, swig_type_1158 arg2, swig_type_1159 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_b007099836efc2ba(swig_type_1160 arg1);
+extern swig_type_1161 _wrap_dist_device_assignment_build_cdist_b007099836efc2ba(swig_type_1162 arg1, swig_type_1163 arg2, swig_type_1164 arg3, swig_type_1165 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(swig_type_1166 arg1);
+extern swig_type_1167 _wrap_dist_topology_from_host_cdist_b007099836efc2ba(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(swig_type_1168 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(swig_type_1169 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(swig_type_1170 arg1);
+extern swig_type_1171 _wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(swig_type_1172 arg1);
+extern swig_type_1173 _wrap_dist_topology_task_at_cdist_b007099836efc2ba(swig_type_1174 arg1, swig_type_1175 arg2, swig_voidp arg3);
+extern swig_type_1176 _wrap_dist_topology_device_at_cdist_b007099836efc2ba(swig_type_1177 arg1, swig_type_1178 arg2, swig_voidp arg3);
+extern swig_type_1179 _wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(swig_type_1180 arg1, swig_type_1181 arg2, swig_voidp arg3);
+extern swig_type_1182 _wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(swig_type_1183 arg1, swig_type_1184 arg2, swig_type_1185 arg3, swig_type_1186 arg4, swig_type_1187 arg5);
+extern swig_type_1188 _wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(swig_type_1189 arg1, swig_type_1190 arg2, swig_type_1191 arg3, swig_type_1192 arg4, swig_type_1193 arg5);
+extern swig_type_1194 _wrap_dist_device_assignment_create_cdist_b007099836efc2ba(swig_type_1195 arg1, swig_type_1196 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1197 arg5, swig_voidp arg6);
+extern swig_type_1198 _wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(swig_type_1199 arg1, swig_voidp arg2);
+extern swig_type_1200 _wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(swig_type_1201 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(swig_type_1202 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(swig_type_1203 arg1);
+extern swig_type_1204 _wrap_dist_device_assignment_device_cdist_b007099836efc2ba(swig_type_1205 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1206 _wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(swig_type_1207 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1208 arg4, swig_type_1209 arg5, swig_type_1210 arg6);
+extern swig_type_1211 _wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(swig_type_1212 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1213 arg4, swig_type_1214 arg5, swig_type_1215 arg6);
 extern void _wrap_dist_partition_kind_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
@@ -2415,98 +2436,98 @@ extern void _wrap_dist_partition_spmd_set_cdist_b007099836efc2ba(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_partition_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1211 arg2, swig_type_1212 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1213 arg2, swig_type_1214 arg3);
-extern swig_type_1215 _wrap_dist_partition_check_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1216 arg2, swig_type_1217 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1218 arg2, swig_type_1219 arg3);
+extern swig_type_1220 _wrap_dist_partition_check_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_split_options_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1216 _wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(swig_type_1217 arg1, swig_type_1218 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1219 _wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(swig_type_1220 arg1, swig_type_1221 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(swig_type_1222 arg1);
-extern swig_type_1223 _wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(swig_type_1224 arg1);
-extern swig_type_1225 _wrap_dist_value_partition_cdist_b007099836efc2ba(swig_type_1226 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1227 arg2);
-extern swig_type_1228 _wrap_dist_devices_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1229 arg2);
-extern swig_type_1230 _wrap_dist_devices_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_1221 _wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(swig_type_1222 arg1, swig_type_1223 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1224 _wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(swig_type_1225 arg1, swig_type_1226 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(swig_type_1227 arg1);
+extern swig_type_1228 _wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(swig_type_1229 arg1);
+extern swig_type_1230 _wrap_dist_value_partition_cdist_b007099836efc2ba(swig_type_1231 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1232 arg2);
+extern swig_type_1233 _wrap_dist_devices_options_timeout_ns_get_cdist_b007099836efc2ba(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1234 arg2);
+extern swig_type_1235 _wrap_dist_devices_options_cancel_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_devices_options_cdist_b007099836efc2ba(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1231 _wrap_dist_run_on_devices_cdist_b007099836efc2ba(swig_type_1232 arg1, swig_type_1233 arg2, swig_type_1234 arg3, swig_type_1235 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_b007099836efc2ba(swig_type_1236 arg1);
-extern swig_type_1237 _wrap_dist_device_axis_cdist_b007099836efc2ba(swig_type_1238 arg1, swig_type_1239 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_1240 _wrap_dist_device_axis_group_cdist_b007099836efc2ba(swig_type_1241 arg1, swig_type_1242 arg2, swig_voidp arg3);
+extern swig_type_1236 _wrap_dist_run_on_devices_cdist_b007099836efc2ba(swig_type_1237 arg1, swig_type_1238 arg2, swig_type_1239 arg3, swig_type_1240 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_b007099836efc2ba(swig_type_1241 arg1);
+extern swig_type_1242 _wrap_dist_device_axis_cdist_b007099836efc2ba(swig_type_1243 arg1, swig_type_1244 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_1245 _wrap_dist_device_axis_group_cdist_b007099836efc2ba(swig_type_1246 arg1, swig_type_1247 arg2, swig_voidp arg3);
 extern void _wrap_dist_halo_ndim_set_cdist_b007099836efc2ba(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_halo_ndim_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_halo_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_dist_halo_cdist_b007099836efc2ba(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1243 arg2, swig_type_1244 arg3);
-extern void _wrap_dist_halo_set_low_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1245 arg2, swig_type_1246 arg3);
-extern void _wrap_dist_halo_set_high_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1247 arg2, swig_type_1248 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1249 arg2, swig_type_1250 arg3);
-extern swig_type_1251 _wrap_dist_halo_exchange_cdist_b007099836efc2ba(swig_type_1252 arg1, swig_type_1253 arg2, uintptr_t arg3, swig_type_1254 arg4, uintptr_t arg5);
-extern swig_type_1255 _wrap_dist_reshard_cdist_b007099836efc2ba(swig_type_1256 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1257 arg4, swig_type_1258 arg5, uintptr_t arg6);
-extern swig_type_1259 _wrap_dist_reshard_bytes_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_b007099836efc2ba(swig_intgo arg1, swig_type_1260 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_b007099836efc2ba(swig_intgo arg1, swig_type_1261 arg2);
-extern swig_type_1262 _wrap_rpc_arguments_cdist_b007099836efc2ba(swig_type_1263 arg1, swig_type_1264 arg2, swig_voidp arg3);
-extern swig_type_1265 _wrap_Text_text_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1266 _wrap_Text_explain_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1267 arg2);
-extern swig_type_1268 _wrap_Text_explain_dataset_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1269 arg2);
-extern swig_type_1270 _wrap_Text_explain_topology_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1271 arg2);
-extern swig_type_1272 _wrap_Text_describe_value_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1273 arg2);
-extern swig_type_1274 _wrap_Text_describe_variable_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1275 arg2);
-extern swig_type_1276 _wrap_Text_write_trace_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1277 arg2);
-extern swig_type_1278 _wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1279 arg2);
-extern swig_type_1280 _wrap_Text_write_server_trace_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1281 arg2);
-extern swig_type_1282 _wrap_Text_write_metrics_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1283 arg2, swig_type_1284 arg3);
-extern swig_type_1285 _wrap_Text_explain_cluster_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1286 arg2);
-extern swig_type_1287 _wrap_Text_expand_host_list_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1288 arg2);
+extern void _wrap_dist_halo_set_parts_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1248 arg2, swig_type_1249 arg3);
+extern void _wrap_dist_halo_set_low_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1250 arg2, swig_type_1251 arg3);
+extern void _wrap_dist_halo_set_high_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1252 arg2, swig_type_1253 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1254 arg2, swig_type_1255 arg3);
+extern swig_type_1256 _wrap_dist_halo_exchange_cdist_b007099836efc2ba(swig_type_1257 arg1, swig_type_1258 arg2, uintptr_t arg3, swig_type_1259 arg4, uintptr_t arg5);
+extern swig_type_1260 _wrap_dist_reshard_cdist_b007099836efc2ba(swig_type_1261 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1262 arg4, swig_type_1263 arg5, uintptr_t arg6);
+extern swig_type_1264 _wrap_dist_reshard_bytes_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_b007099836efc2ba(swig_intgo arg1, swig_type_1265 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_b007099836efc2ba(swig_intgo arg1, swig_type_1266 arg2);
+extern swig_type_1267 _wrap_rpc_arguments_cdist_b007099836efc2ba(swig_type_1268 arg1, swig_type_1269 arg2, swig_voidp arg3);
+extern swig_type_1270 _wrap_Text_text_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_1271 _wrap_Text_explain_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1272 arg2);
+extern swig_type_1273 _wrap_Text_explain_dataset_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1274 arg2);
+extern swig_type_1275 _wrap_Text_explain_topology_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1276 arg2);
+extern swig_type_1277 _wrap_Text_describe_value_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1278 arg2);
+extern swig_type_1279 _wrap_Text_describe_variable_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1280 arg2);
+extern swig_type_1281 _wrap_Text_write_trace_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1282 arg2);
+extern swig_type_1283 _wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1284 arg2);
+extern swig_type_1285 _wrap_Text_write_server_trace_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1286 arg2);
+extern swig_type_1287 _wrap_Text_write_metrics_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1288 arg2, swig_type_1289 arg3);
+extern swig_type_1290 _wrap_Text_explain_cluster_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1291 arg2);
+extern swig_type_1292 _wrap_Text_expand_host_list_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1293 arg2);
 extern uintptr_t _wrap_new_Text_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_Text_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1289 _wrap_Stragglers_read_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1290 arg2);
-extern swig_type_1291 _wrap_Stragglers_size_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1292 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1293 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1294 arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1295 arg2);
-extern swig_type_1296 _wrap_Stragglers_rounds_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1297 arg2);
-extern swig_type_1298 _wrap_Stragglers_times_last_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1299 arg2);
-extern swig_type_1300 _wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1301 arg2);
-extern swig_type_1302 _wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1303 arg2);
-extern swig_type_1304 _wrap_Stragglers_tag_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1305 arg2);
+extern swig_type_1294 _wrap_Stragglers_read_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1295 arg2);
+extern swig_type_1296 _wrap_Stragglers_size_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1297 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1298 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1299 arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1300 arg2);
+extern swig_type_1301 _wrap_Stragglers_rounds_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1302 arg2);
+extern swig_type_1303 _wrap_Stragglers_times_last_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1304 arg2);
+extern swig_type_1305 _wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1306 arg2);
+extern swig_type_1307 _wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1308 arg2);
+extern swig_type_1309 _wrap_Stragglers_tag_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1310 arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_Stragglers_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1306 _wrap_Numbers_size_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1307 _wrap_Numbers_at_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1308 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1309 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1310 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1311 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1312 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1313 arg2);
-extern swig_type_1314 _wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1315 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_1316 _wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1317 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1311 _wrap_Numbers_size_cdist_b007099836efc2ba(uintptr_t arg1);
+extern swig_type_1312 _wrap_Numbers_at_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1313 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1314 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1315 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1316 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1317 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1318 arg2);
+extern swig_type_1319 _wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1320 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1321 _wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1322 arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1318 _wrap_Numbers_partition_shard_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_1319 _wrap_Numbers_value_shard_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1320 arg2, swig_intgo arg3, swig_type_1321 arg4);
-extern swig_type_1322 _wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1323 arg2);
+extern swig_type_1323 _wrap_Numbers_partition_shard_cdist_b007099836efc2ba(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_1324 _wrap_Numbers_value_shard_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1325 arg2, swig_intgo arg3, swig_type_1326 arg4);
+extern swig_type_1327 _wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1328 arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_Numbers_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1324 _wrap_topology_from_serialized_cdist_b007099836efc2ba(swig_type_1325 arg1, swig_type_1326 arg2, swig_voidp arg3);
-extern swig_type_1327 _wrap_split_to_logical_devices_cdist_b007099836efc2ba(swig_type_1328 arg1, swig_type_1329 arg2, swig_type_1330 arg3, swig_type_1331 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_b007099836efc2ba(swig_type_1332 arg1, swig_type_1333 arg2, swig_type_1334 arg3);
-extern void _wrap_set_number_at_cdist_b007099836efc2ba(swig_type_1335 arg1, swig_type_1336 arg2, swig_type_1337 arg3);
-extern void _wrap_Destinations_add_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1338 arg2, swig_type_1339 arg3, swig_type_1340 arg4);
+extern swig_type_1329 _wrap_topology_from_serialized_cdist_b007099836efc2ba(swig_type_1330 arg1, swig_type_1331 arg2, swig_voidp arg3);
+extern swig_type_1332 _wrap_split_to_logical_devices_cdist_b007099836efc2ba(swig_type_1333 arg1, swig_type_1334 arg2, swig_type_1335 arg3, swig_type_1336 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_b007099836efc2ba(swig_type_1337 arg1, swig_type_1338 arg2, swig_type_1339 arg3);
+extern void _wrap_set_number_at_cdist_b007099836efc2ba(swig_type_1340 arg1, swig_type_1341 arg2, swig_type_1342 arg3);
+extern void _wrap_Destinations_add_cdist_b007099836efc2ba(uintptr_t arg1, swig_type_1343 arg2, swig_type_1344 arg3, swig_type_1345 arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_b007099836efc2ba(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_b007099836efc2ba(void);
 extern void _wrap_delete_Destinations_cdist_b007099836efc2ba(uintptr_t arg1);
-extern swig_type_1341 _wrap_quick_all_reduce_cdist_b007099836efc2ba(swig_type_1342 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1343 arg4, swig_type_1344 arg5, swig_type_1345 arg6, swig_type_1346 arg7);
-extern swig_type_1347 _wrap_quick_broadcast_cdist_b007099836efc2ba(swig_type_1348 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1349 arg4, swig_type_1350 arg5, swig_type_1351 arg6, swig_type_1352 arg7);
-extern swig_type_1353 _wrap_run_until_cdist_b007099836efc2ba(swig_type_1354 arg1, swig_type_1355 arg2, swig_type_1356 arg3);
-extern swig_type_1357 _wrap_quick_barrier_cdist_b007099836efc2ba(swig_type_1358 arg1, swig_type_1359 arg2, swig_type_1360 arg3);
+extern swig_type_1346 _wrap_quick_all_reduce_cdist_b007099836efc2ba(swig_type_1347 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1348 arg4, swig_type_1349 arg5, swig_type_1350 arg6, swig_type_1351 arg7);
+extern swig_type_1352 _wrap_quick_broadcast_cdist_b007099836efc2ba(swig_type_1353 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1354 arg4, swig_type_1355 arg5, swig_type_1356 arg6, swig_type_1357 arg7);
+extern swig_type_1358 _wrap_run_until_cdist_b007099836efc2ba(swig_type_1359 arg1, swig_type_1360 arg2, swig_type_1361 arg3);
+extern swig_type_1362 _wrap_quick_barrier_cdist_b007099836efc2ba(swig_type_1363 arg1, swig_type_1364 arg2, swig_type_1365 arg3);
 #undef intgo
 */
 import "C"
@@ -3657,6 +3678,20 @@ type StatusError struct{ Record string }
 
 func (e *StatusError) Error() string { return e.Record }
 
+func Told(arg1 int) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_told_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
 
 func swigTexts(texts []string) string {
 	var all []byte
@@ -4254,7 +4289,7 @@ func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_Callbacks_replica_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_2(_swig_i_1), C.swig_type_3(_swig_i_2)))
+	swig_r = (int)(C._wrap_Callbacks_replica_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_3(_swig_i_1), C.swig_type_4(_swig_i_2)))
 	return swig_r
 }
 
@@ -4265,7 +4300,7 @@ func (arg1 SwigcptrCallbacks) Values(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_values_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1), C.swig_type_6(_swig_i_2), C.swig_type_7(_swig_i_3), C.swig_type_8(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_values_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_6(_swig_i_1), C.swig_type_7(_swig_i_2), C.swig_type_8(_swig_i_3), C.swig_type_9(_swig_i_4)))
 	return swig_r
 }
 
@@ -4275,7 +4310,7 @@ func (arg1 SwigcptrCallbacks) Merge(arg2 int64, arg3 int64, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1), C.swig_type_11(_swig_i_2), C.swig_type_12(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_type_13(_swig_i_3)))
 	return swig_r
 }
 
@@ -4285,7 +4320,7 @@ func (arg1 SwigcptrCallbacks) Update(arg2 int64, arg3 int64, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_update_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_13(_swig_i_1), C.swig_type_14(_swig_i_2), C.swig_type_15(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_update_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_14(_swig_i_1), C.swig_type_15(_swig_i_2), C.swig_type_16(_swig_i_3)))
 	return swig_r
 }
 
@@ -4298,7 +4333,7 @@ func (arg1 SwigcptrCallbacks) Update_values(arg2 int64, arg3 int, arg4 string, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), C.swig_type_20(_swig_i_5), C.swig_type_21(_swig_i_6)))
+	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_18(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_3)), C.swig_type_20(_swig_i_4), C.swig_type_21(_swig_i_5), C.swig_type_22(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4310,7 +4345,7 @@ func (arg1 SwigcptrCallbacks) Source(arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_source_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1), C.swig_type_24(_swig_i_2)))
+	swig_r = (int64)(C._wrap_Callbacks_source_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_24(_swig_i_1), C.swig_type_25(_swig_i_2)))
 	return swig_r
 }
 
@@ -4321,7 +4356,7 @@ func (arg1 SwigcptrCallbacks) File_source(arg2 int64, arg3 int64, arg4 string, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1), C.swig_type_27(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_type_28(_swig_i_2), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_3)), C.swig_type_30(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4335,7 +4370,7 @@ func (arg1 SwigcptrCallbacks) Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_32(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
 	return swig_r
 }
 
@@ -4345,7 +4380,7 @@ func (arg1 SwigcptrCallbacks) Dataset_reduce(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_34(_swig_i_1), C.swig_type_35(_swig_i_2), C.swig_type_36(_swig_i_3)))
 	return swig_r
 }
 
@@ -4355,7 +4390,7 @@ func (arg1 SwigcptrCallbacks) Value(arg2 int64, arg3 int, arg4 int) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_value_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_value_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
 	return swig_r
 }
 
@@ -4363,7 +4398,7 @@ func (arg1 SwigcptrCallbacks) Initial(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1)))
 	return swig_r
 }
 
@@ -4375,7 +4410,7 @@ func (arg1 SwigcptrCallbacks) Method(arg2 int64, arg3 string, arg4 int64, arg5 i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_Callbacks_method_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_2)), C.swig_type_43(_swig_i_3), C.swig_type_44(_swig_i_4), C.swig_type_45(_swig_i_5)))
+	swig_r = (int64)(C._wrap_Callbacks_method_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_type_44(_swig_i_3), C.swig_type_45(_swig_i_4), C.swig_type_46(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4388,7 +4423,7 @@ func (arg1 SwigcptrCallbacks) Closure(arg2 int64, arg3 int64, arg4 int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_closure_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1), C.swig_type_48(_swig_i_2), C.swig_type_49(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_closure_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_48(_swig_i_1), C.swig_type_49(_swig_i_2), C.swig_type_50(_swig_i_3)))
 	return swig_r
 }
 
@@ -4397,7 +4432,7 @@ func (arg1 SwigcptrCallbacks) Create_state(arg2 int64, arg3 int64) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_create_state_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_51(_swig_i_1), C.swig_type_52(_swig_i_2)))
+	swig_r = (int64)(C._wrap_Callbacks_create_state_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1), C.swig_type_53(_swig_i_2)))
 	return swig_r
 }
 
@@ -4405,7 +4440,7 @@ func (arg1 SwigcptrCallbacks) Destroy_state(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1), C.swig_type_54(_swig_i_2))
+	C._wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_type_55(_swig_i_2))
 }
 
 func (arg1 SwigcptrCallbacks) Warm_up(arg2 int64, arg3 int64) (_swig_ret int) {
@@ -4413,7 +4448,7 @@ func (arg1 SwigcptrCallbacks) Warm_up(arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_Callbacks_warm_up_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1), C.swig_type_56(_swig_i_2)))
+	swig_r = (int)(C._wrap_Callbacks_warm_up_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), C.swig_type_57(_swig_i_2)))
 	return swig_r
 }
 
@@ -4423,7 +4458,7 @@ func (arg1 SwigcptrCallbacks) Step(arg2 int64, arg3 int64, arg4 int64) (_swig_re
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_step_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), C.swig_type_58(_swig_i_2), C.swig_type_59(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_step_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1), C.swig_type_59(_swig_i_2), C.swig_type_60(_swig_i_3)))
 	return swig_r
 }
 
@@ -4434,7 +4469,7 @@ func (arg1 SwigcptrCallbacks) Update_variables(arg2 int64, arg3 int64, arg4 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_update_variables_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_60(_swig_i_1), C.swig_type_61(_swig_i_2), C.swig_type_62(_swig_i_3), C.swig_type_63(_swig_i_4)))
+	swig_r = (int)(C._wrap_Callbacks_update_variables_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1), C.swig_type_62(_swig_i_2), C.swig_type_63(_swig_i_3), C.swig_type_64(_swig_i_4)))
 	return swig_r
 }
 
@@ -4444,7 +4479,7 @@ func (arg1 SwigcptrCallbacks) Partition(arg2 int64, arg3 int64, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_partition_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1), C.swig_type_65(_swig_i_2), C.swig_type_66(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_partition_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1), C.swig_type_66(_swig_i_2), C.swig_type_67(_swig_i_3)))
 	return swig_r
 }
 
@@ -4453,7 +4488,7 @@ func (arg1 SwigcptrCallbacks) Loop(arg2 int64, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_loop_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1), C.swig_type_68(_swig_i_2), C.swig_type_69(_swig_i_3))
+	C._wrap_Callbacks_loop_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1), C.swig_type_69(_swig_i_2), C.swig_type_70(_swig_i_3))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int) {
@@ -4463,7 +4498,7 @@ func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_Callbacks_reduce_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1), C.swig_type_71(_swig_i_2), C.swig_type_72(_swig_i_3), C.swig_type_73(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_Callbacks_reduce_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_71(_swig_i_1), C.swig_type_72(_swig_i_2), C.swig_type_73(_swig_i_3), C.swig_type_74(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64) {
@@ -4477,7 +4512,7 @@ func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_Callbacks_apply_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_74(_swig_i_1), C.swig_type_75(_swig_i_2), C.swig_type_76(_swig_i_3), C.swig_type_77(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_78(_swig_i_6), C.swig_type_79(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_80(_swig_i_9))
+	C._wrap_Callbacks_apply_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1), C.swig_type_76(_swig_i_2), C.swig_type_77(_swig_i_3), C.swig_type_78(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_79(_swig_i_6), C.swig_type_80(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_81(_swig_i_9))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int) {
@@ -4488,7 +4523,7 @@ func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_82(_swig_i_3), C.swig_type_83(_swig_i_4), C.swig_type_84(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_82(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_83(_swig_i_3), C.swig_type_84(_swig_i_4), C.swig_type_85(_swig_i_5)))
 	return swig_r
 }
 
@@ -4499,7 +4534,7 @@ func (arg1 SwigcptrCallbacks) Broadcast_copies(arg2 int64, arg3 int64, arg4 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_85(_swig_i_1), C.swig_type_86(_swig_i_2), C.swig_type_87(_swig_i_3), C.swig_type_88(_swig_i_4)))
+	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_86(_swig_i_1), C.swig_type_87(_swig_i_2), C.swig_type_88(_swig_i_3), C.swig_type_89(_swig_i_4)))
 	return swig_r
 }
 
@@ -4511,7 +4546,7 @@ func (arg1 SwigcptrCallbacks) Gather_components(arg2 int64, arg3 int64, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1), C.swig_type_90(_swig_i_2), C.swig_type_91(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_92(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.swig_type_91(_swig_i_2), C.swig_type_92(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_93(_swig_i_5)))
 	return swig_r
 }
 
@@ -4520,7 +4555,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_log_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Callbacks_log_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4529,7 +4564,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 func (arg1 SwigcptrCallbacks) Release(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Callbacks_release_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
+	C._wrap_Callbacks_release_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1))
 }
 
 type Callbacks interface {
@@ -4588,7 +4623,7 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_ClusterJobs_add_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_3)), C.swig_type_99(_swig_i_4))
+	C._wrap_ClusterJobs_add_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_3)), C.swig_type_100(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4659,7 +4694,7 @@ func (arg1 SwigcptrResolverAnswer) Has_rpc_layer() (_swig_ret int) {
 func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4674,7 +4709,7 @@ func (arg1 SwigcptrResolverAnswer) Set_number(arg2 int) {
 func (arg1 SwigcptrResolverAnswer) Set_spec(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_103(_swig_i_1))
+	C._wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1))
 }
 
 type ResolverAnswer interface {
@@ -4823,7 +4858,7 @@ func (arg1 SwigcptrResolverCallbacks) Answer(arg2 int64, arg3 int, arg4 string, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
+	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_105(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4851,7 +4886,7 @@ func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolv
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(C.swig_type_108(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(C.swig_type_109(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4869,7 +4904,7 @@ func Partitions_fixed_shards(arg1 []int64, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_partitions_fixed_shards_cdist_b007099836efc2ba(*(*C.swig_type_110)(unsafe.Pointer(&_swig_i_0)), C.swig_type_111(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_partitions_fixed_shards_cdist_b007099836efc2ba(*(*C.swig_type_111)(unsafe.Pointer(&_swig_i_0)), C.swig_type_112(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4892,7 +4927,7 @@ func Partitions_min_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_min_size_cdist_b007099836efc2ba(*(*C.swig_type_113)(unsafe.Pointer(&_swig_i_0)), C.swig_type_114(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_115(_swig_i_3), C.swig_type_116(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_min_size_cdist_b007099836efc2ba(*(*C.swig_type_114)(unsafe.Pointer(&_swig_i_0)), C.swig_type_115(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_116(_swig_i_3), C.swig_type_117(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4915,7 +4950,7 @@ func Partitions_max_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_max_size_cdist_b007099836efc2ba(*(*C.swig_type_118)(unsafe.Pointer(&_swig_i_0)), C.swig_type_119(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_120(_swig_i_3), C.swig_type_121(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_max_size_cdist_b007099836efc2ba(*(*C.swig_type_119)(unsafe.Pointer(&_swig_i_0)), C.swig_type_120(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_121(_swig_i_3), C.swig_type_122(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4933,7 +4968,7 @@ func Dist_cluster_spec_from_json(arg1 string, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(*(*C.swig_type_123)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(*(*C.swig_type_124)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4952,7 +4987,7 @@ func Dist_cluster_spec_create(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(C.swig_type_125(_swig_i_0), C.swig_type_126(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(C.swig_type_126(_swig_i_0), C.swig_type_127(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4968,7 +5003,7 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(*(*C.swig_type_128)(unsafe.Pointer(&_swig_i_0)), C.swig_type_129(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(*(*C.swig_type_129)(unsafe.Pointer(&_swig_i_0)), C.swig_type_130(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4984,13 +5019,13 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 
 func Dist_cluster_spec_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(C.swig_type_130(_swig_i_0))
+	C._wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(C.swig_type_131(_swig_i_0))
 }
 
 func Dist_cluster_spec_num_jobs(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(C.swig_type_132(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(C.swig_type_133(_swig_i_0)))
 	return swig_r
 }
 
@@ -4998,7 +5033,7 @@ func Dist_cluster_spec_job(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(C.swig_type_134(_swig_i_0), C.swig_type_135(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(C.swig_type_135(_swig_i_0), C.swig_type_136(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5010,7 +5045,7 @@ func Dist_cluster_spec_num_tasks(arg1 int64, arg2 string, arg3 *int32) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(C.swig_type_137(_swig_i_0), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(C.swig_type_138(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5031,7 +5066,7 @@ func Dist_cluster_spec_task_indices(arg1 int64, arg2 string, arg3 *int32, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(C.swig_type_140(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_142(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(C.swig_type_141(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_143(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5051,7 +5086,7 @@ func Dist_cluster_spec_task_address(arg1 int64, arg2 string, arg3 int, arg4 *str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(C.swig_type_144(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(C.swig_type_145(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -5074,14 +5109,14 @@ func Dist_cluster_spec_is_equal(arg1 int64, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(C.swig_type_146(_swig_i_0), C.swig_type_147(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(C.swig_type_147(_swig_i_0), C.swig_type_148(_swig_i_1)))
 	return swig_r
 }
 
 func Dist_cluster_spec_json(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(C.swig_type_149(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(C.swig_type_150(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5098,7 +5133,7 @@ func Dist_cluster_validate(arg1 int64, arg2 *string, arg3 int) (_swig_ret error)
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_validate_cdist_b007099836efc2ba(C.swig_type_151(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_validate_cdist_b007099836efc2ba(C.swig_type_152(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5123,7 +5158,7 @@ func Dist_cluster_is_chief(arg1 int64, arg2 *string, arg3 int, arg4 *int32) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(C.swig_type_154(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(C.swig_type_155(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5149,7 +5184,7 @@ func Dist_cluster_collective_leader(arg1 int64, arg2 *string, arg3 int, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(C.swig_type_157(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_3)), C.swig_type_160(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(C.swig_type_158(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_3)), C.swig_type_161(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5171,7 +5206,7 @@ func Dist_cluster_coordination_leader(arg1 int64, arg2 []byte, arg3 int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(C.swig_type_162(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.swig_type_164(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(C.swig_type_163(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), C.swig_type_165(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5195,7 +5230,7 @@ func Dist_cluster_worker_count(arg1 int64, arg2 *string, arg3 *int32) (_swig_ret
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(C.swig_type_166(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(C.swig_type_167(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5220,7 +5255,7 @@ func Dist_cluster_id_in_cluster(arg1 int64, arg2 *string, arg3 int, arg4 *int32)
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(C.swig_type_169(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(C.swig_type_170(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5245,7 +5280,7 @@ func Dist_cluster_should_save_checkpoint(arg1 int64, arg2 *string, arg3 int, arg
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(C.swig_type_172(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(C.swig_type_173(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5270,7 +5305,7 @@ func Dist_cluster_should_save_summary(arg1 int64, arg2 *string, arg3 int, arg4 *
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(C.swig_type_175(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(C.swig_type_176(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5295,7 +5330,7 @@ func Dist_cluster_should_evaluate(arg1 int64, arg2 *string, arg3 int, arg4 *int3
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(C.swig_type_178(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(C.swig_type_179(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5360,7 +5395,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetNum_accelerators() (_swig_r
 func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5379,7 +5414,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetEnvironment() (_swig_ret st
 func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5398,7 +5433,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetSession_address() (_swig_re
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5428,7 +5463,7 @@ func DeleteDist_cluster_resolver_options(arg1 Dist_cluster_resolver_options) {
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5437,7 +5472,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_rpc_layer(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5467,7 +5502,7 @@ func Dist_cluster_resolver_create_simple(arg1 int64, arg2 Dist_cluster_resolver_
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(C.swig_type_189(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(C.swig_type_190(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5544,7 +5579,7 @@ func (arg1 SwigcptrDist_slurm_options) GetNum_tasks() (_swig_ret int) {
 func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5563,7 +5598,7 @@ func (arg1 SwigcptrDist_slurm_options) GetHost_list() (_swig_ret string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5694,7 +5729,7 @@ func Dist_slurm_expand_tasks_per_node(arg1 string, arg2 *int32, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(*(*C.swig_type_197)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_198(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(*(*C.swig_type_198)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_199(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5785,7 +5820,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetPort() (_swig_ret int) {
 func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5804,7 +5839,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetHost_name() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5823,7 +5858,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetService() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5842,7 +5877,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetName_space() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5914,7 +5949,7 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(*(*C.swig_type_209)(unsafe.Pointer(&_swig_i_0)), C.swig_type_210(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(*(*C.swig_type_210)(unsafe.Pointer(&_swig_i_0)), C.swig_type_211(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5930,14 +5965,14 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 
 func Dist_cluster_resolver_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(C.swig_type_211(_swig_i_0))
+	C._wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(C.swig_type_212(_swig_i_0))
 }
 
 func Dist_cluster_resolver_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(C.swig_type_213(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(C.swig_type_214(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5954,7 +5989,7 @@ func Dist_cluster_resolver_task_type(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(C.swig_type_215(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), C.swig_type_217(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(C.swig_type_216(_swig_i_0), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_1)), C.swig_type_218(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5972,7 +6007,7 @@ func Dist_cluster_resolver_task_id(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(C.swig_type_219(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(C.swig_type_220(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5989,7 +6024,7 @@ func Dist_cluster_resolver_rpc_layer(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(C.swig_type_221(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.swig_type_223(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(C.swig_type_222(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), C.swig_type_224(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6009,7 +6044,7 @@ func Dist_cluster_resolver_environment(arg1 int64, arg2 []byte, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(C.swig_type_225(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_type_227(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(C.swig_type_226(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.swig_type_228(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6041,7 +6076,7 @@ func Dist_cluster_resolver_master(arg1 int64, arg2 *string, arg3 int, arg4 *stri
 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(C.swig_type_229(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_4)), C.swig_type_233(_swig_i_5))
+	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(C.swig_type_230(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_4)), C.swig_type_234(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6072,7 +6107,7 @@ func Dist_cluster_resolver_num_accelerators(arg1 int64, arg2 *string, arg3 int, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(C.swig_type_235(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(C.swig_type_236(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6091,7 +6126,7 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(C.swig_type_238(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), C.swig_type_240(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(C.swig_type_239(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), C.swig_type_241(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6133,7 +6168,7 @@ func Dist_partitions_part(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_cdist_b007099836efc2ba(C.swig_type_242(_swig_i_0), C.swig_type_243(_swig_i_1), C.swig_type_244(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_cdist_b007099836efc2ba(C.swig_type_243(_swig_i_0), C.swig_type_244(_swig_i_1), C.swig_type_245(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6151,7 +6186,7 @@ func Dist_partitions_part_of(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_of_cdist_b007099836efc2ba(C.swig_type_246(_swig_i_0), C.swig_type_247(_swig_i_1), C.swig_type_248(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_of_cdist_b007099836efc2ba(C.swig_type_247(_swig_i_0), C.swig_type_248(_swig_i_1), C.swig_type_249(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6172,7 +6207,7 @@ func Submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r_p := C._wrap_submit_cdist_b007099836efc2ba(C.swig_type_250(_swig_i_0), C.swig_type_251(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_252(_swig_i_3), C.swig_type_253(_swig_i_4), C.swig_type_254(_swig_i_5), C.swig_type_255(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r_p := C._wrap_submit_cdist_b007099836efc2ba(C.swig_type_251(_swig_i_0), C.swig_type_252(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_253(_swig_i_3), C.swig_type_254(_swig_i_4), C.swig_type_255(_swig_i_5), C.swig_type_256(_swig_i_6), C.swig_voidp(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6194,7 +6229,7 @@ func Batcher_submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, ar
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r_p := C._wrap_batcher_submit_cdist_b007099836efc2ba(C.swig_type_257(_swig_i_0), C.swig_type_258(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_259(_swig_i_3), C.swig_type_260(_swig_i_4), C.swig_type_261(_swig_i_5), C.swig_type_262(_swig_i_6), C.swig_type_263(_swig_i_7), C.swig_voidp(_swig_i_8))
+	swig_r_p := C._wrap_batcher_submit_cdist_b007099836efc2ba(C.swig_type_258(_swig_i_0), C.swig_type_259(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_260(_swig_i_3), C.swig_type_261(_swig_i_4), C.swig_type_262(_swig_i_5), C.swig_type_263(_swig_i_6), C.swig_type_264(_swig_i_7), C.swig_voidp(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6217,7 +6252,7 @@ func Dist_version() (_swig_ret int) {
 func Dist_has_feature(arg1 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_has_feature_cdist_b007099836efc2ba(*(*C.swig_type_264)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_b007099836efc2ba(*(*C.swig_type_265)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6238,7 +6273,7 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_fail_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_fail_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6345,7 +6380,7 @@ func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_enum_from_name_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_enum_from_name_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6357,6 +6392,97 @@ func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	}
 
 	return swig_r_1
+}
+
+type SwigcptrDist_executor uintptr
+
+func (p SwigcptrDist_executor) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_executor) SwigIsDist_executor() {
+}
+
+func (arg1 SwigcptrDist_executor) SetStruct_size(arg2 uint) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_executor_struct_size_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_executor) GetStruct_size() (_swig_ret uint) {
+	var swig_r uint
+	_swig_i_0 := arg1
+	swig_r = (uint)(C._wrap_dist_executor_struct_size_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_executor) SetNum_threads(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_executor_num_threads_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_executor) GetNum_threads() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_executor_num_threads_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_executor) SetExecute(arg2 _swig_fnptr) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_executor_execute_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_272(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_executor) GetExecute() (_swig_ret _swig_fnptr) {
+	var swig_r _swig_fnptr
+	_swig_i_0 := arg1
+	swig_r = (_swig_fnptr)(C._wrap_dist_executor_execute_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_executor) SetUser_data(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_executor_user_data_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_274(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_executor) GetUser_data() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_executor_user_data_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_executor() (_swig_ret Dist_executor) {
+	var swig_r Dist_executor
+	swig_r = (Dist_executor)(SwigcptrDist_executor(C._wrap_new_dist_executor_cdist_b007099836efc2ba()))
+	return swig_r
+}
+
+func DeleteDist_executor(arg1 Dist_executor) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_executor_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_executor interface {
+	Swigcptr() uintptr
+	SwigIsDist_executor()
+	SetStruct_size(arg2 uint)
+	GetStruct_size() (_swig_ret uint)
+	SetNum_threads(arg2 int)
+	GetNum_threads() (_swig_ret int)
+	SetExecute(arg2 _swig_fnptr)
+	GetExecute() (_swig_ret _swig_fnptr)
+	SetUser_data(arg2 int64)
+	GetUser_data() (_swig_ret int64)
+}
+
+func Dist_executor_init(arg1 Dist_executor, arg2 uint) {
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	C._wrap_dist_executor_init_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 type SwigcptrDist_strategy_options uintptr
@@ -6423,7 +6549,7 @@ func (arg1 SwigcptrDist_strategy_options) GetPlacement() (_swig_ret int) {
 func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_271(_swig_i_1))
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
@@ -6436,7 +6562,7 @@ func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6468,7 +6594,7 @@ func (arg1 SwigcptrDist_strategy_options) GetCommunication() (_swig_ret Dist_com
 func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_275(_swig_i_1))
+	C._wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
@@ -6481,7 +6607,7 @@ func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
 func (arg1 SwigcptrDist_strategy_options) SetDevice_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_277(_swig_i_1))
+	C._wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetDevice_assignment() (_swig_ret int64) {
@@ -6520,7 +6646,7 @@ func (arg1 SwigcptrDist_strategy_options) GetReform() (_swig_ret int) {
 func (arg1 SwigcptrDist_strategy_options) SetStack_size_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1))
+	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64) {
@@ -6533,7 +6659,7 @@ func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64
 func (arg1 SwigcptrDist_strategy_options) SetAsync_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_281(_swig_i_1))
+	C._wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
@@ -6546,7 +6672,7 @@ func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
 func (arg1 SwigcptrDist_strategy_options) SetCluster_resolver(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1))
+	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_288(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64) {
@@ -6559,7 +6685,7 @@ func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64
 func (arg1 SwigcptrDist_strategy_options) SetNetwork(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_285(_swig_i_1))
+	C._wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_290(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNetwork() (_swig_ret int64) {
@@ -6598,13 +6724,52 @@ func (arg1 SwigcptrDist_strategy_options) GetTransport() (_swig_ret int) {
 func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1))
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetBudget(arg2 Dist_budget) {
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	C._wrap_dist_strategy_options_budget_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetBudget() (_swig_ret Dist_budget) {
+	var swig_r Dist_budget
+	_swig_i_0 := arg1
+	swig_r = (Dist_budget)(SwigcptrDist_budget(C._wrap_dist_strategy_options_budget_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0))))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetExecutor(arg2 Dist_executor) {
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	C._wrap_dist_strategy_options_executor_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetExecutor() (_swig_ret Dist_executor) {
+	var swig_r Dist_executor
+	_swig_i_0 := arg1
+	swig_r = (Dist_executor)(SwigcptrDist_executor(C._wrap_dist_strategy_options_executor_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0))))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetHelper_threads(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_helper_threads_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetHelper_threads() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_helper_threads_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -6618,19 +6783,6 @@ func (arg1 SwigcptrDist_strategy_options) GetMove_host_threads() (_swig_ret int)
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_options_move_host_threads_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_options) SetReserved2(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_reserved2_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetReserved2() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_reserved2_get_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -6653,7 +6805,7 @@ func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_289(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_294(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -6663,7 +6815,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_1)), C.swig_type_291(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_1)), C.swig_type_296(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -6677,7 +6829,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), C.swig_type_294(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_2)), C.swig_type_299(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -6690,7 +6842,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_cpus(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_1)), C.swig_type_296(_swig_i_2))
+	C._wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C.swig_type_301(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6700,7 +6852,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_1)), C.swig_type_298(_swig_i_2))
+	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_1)), C.swig_type_303(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6713,7 +6865,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_299(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -6755,10 +6907,14 @@ type Dist_strategy_options interface {
 	GetTransport() (_swig_ret int)
 	SetStaging_bytes(arg2 int64)
 	GetStaging_bytes() (_swig_ret int64)
+	SetBudget(arg2 Dist_budget)
+	GetBudget() (_swig_ret Dist_budget)
+	SetExecutor(arg2 Dist_executor)
+	GetExecutor() (_swig_ret Dist_executor)
+	SetHelper_threads(arg2 int)
+	GetHelper_threads() (_swig_ret int)
 	SetMove_host_threads(arg2 int)
 	GetMove_host_threads() (_swig_ret int)
-	SetReserved2(arg2 int)
-	GetReserved2() (_swig_ret int)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)
@@ -6786,7 +6942,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_b007099836efc2ba(C.swig_type_302(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_b007099836efc2ba(C.swig_type_307(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6800,7 +6956,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_b007099836efc2ba(C.swig_type_304(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_b007099836efc2ba(C.swig_type_309(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6814,7 +6970,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(C.swig_type_305(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(C.swig_type_310(_swig_i_0)))
 	return swig_r
 }
 
@@ -6822,7 +6978,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(C.swig_type_307(_swig_i_0), C.swig_type_308(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(C.swig_type_312(_swig_i_0), C.swig_type_313(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6836,7 +6992,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_b007099836efc2ba(C.swig_type_309(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_b007099836efc2ba(C.swig_type_314(_swig_i_0)))
 	return swig_r
 }
 
@@ -6845,7 +7001,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_b007099836efc2ba(C.swig_type_311(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_b007099836efc2ba(C.swig_type_316(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -6866,7 +7022,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(C.swig_type_313(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(C.swig_type_318(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -6887,7 +7043,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_b007099836efc2ba(*(*C.swig_type_315)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1)), C.swig_type_317(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_b007099836efc2ba(*(*C.swig_type_320)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_1)), C.swig_type_322(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7203,7 +7359,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_b007099836efc2ba(C.swig_type_319(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_b007099836efc2ba(C.swig_type_324(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7218,7 +7374,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(C.swig_type_321(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(C.swig_type_326(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7241,7 +7397,7 @@ func (p SwigcptrDist_network_options) SwigIsDist_network_options() {
 func (arg1 SwigcptrDist_network_options) SetCredit_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_322(_swig_i_1))
+	C._wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_327(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_network_options) GetCredit_bytes() (_swig_ret int64) {
@@ -7293,7 +7449,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 
 func Dist_network_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_destroy_cdist_b007099836efc2ba(C.swig_type_325(_swig_i_0))
+	C._wrap_dist_network_destroy_cdist_b007099836efc2ba(C.swig_type_330(_swig_i_0))
 }
 
 type SwigcptrDist_reform_options uintptr
@@ -7321,7 +7477,7 @@ func (arg1 SwigcptrDist_reform_options) GetMin_workers() (_swig_ret int) {
 func (arg1 SwigcptrDist_reform_options) SetWindow_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
+	C._wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_331(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) GetWindow_ns() (_swig_ret int64) {
@@ -7334,7 +7490,7 @@ func (arg1 SwigcptrDist_reform_options) GetWindow_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_reform_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
+	C._wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_333(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) GetTimeout_ns() (_swig_ret int64) {
@@ -7370,7 +7526,7 @@ func Dist_strategy_reform(arg1 int64, arg2 Dist_reform_options) (_swig_ret error
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_reform_cdist_b007099836efc2ba(C.swig_type_331(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_cdist_b007099836efc2ba(C.swig_type_336(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7385,7 +7541,7 @@ func Dist_strategy_reform_due(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(C.swig_type_333(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(C.swig_type_338(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7408,7 +7564,7 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_339(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
@@ -7447,7 +7603,7 @@ func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret i
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_336(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_341(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
@@ -7486,7 +7642,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_b007099836efc2ba(C.swig_type_339(_swig_i_0), C.swig_type_340(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_b007099836efc2ba(C.swig_type_344(_swig_i_0), C.swig_type_345(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7505,7 +7661,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_b007099836efc2ba(C.swig_type_342(_swig_i_0), C.swig_type_343(_swig_i_1), C.swig_type_344(_swig_i_2), C.swig_type_345(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_b007099836efc2ba(C.swig_type_347(_swig_i_0), C.swig_type_348(_swig_i_1), C.swig_type_349(_swig_i_2), C.swig_type_350(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7519,21 +7675,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_b007099836efc2ba(C.swig_type_346(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_b007099836efc2ba(C.swig_type_351(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(C.swig_type_347(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(C.swig_type_352(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_b007099836efc2ba(C.swig_type_349(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_b007099836efc2ba(C.swig_type_354(_swig_i_0)))
 	return swig_r
 }
 
@@ -7544,7 +7700,7 @@ func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_parallel_for_cdist_b007099836efc2ba(C.swig_type_351(_swig_i_0), C.swig_type_352(_swig_i_1), C.swig_type_353(_swig_i_2), C.swig_type_354(_swig_i_3), C.swig_type_355(_swig_i_4))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_b007099836efc2ba(C.swig_type_356(_swig_i_0), C.swig_type_357(_swig_i_1), C.swig_type_358(_swig_i_2), C.swig_type_359(_swig_i_3), C.swig_type_360(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7562,7 +7718,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_op
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_merge_call_cdist_b007099836efc2ba(C.swig_type_357(_swig_i_0), C.swig_type_358(_swig_i_1), C.swig_type_359(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_merge_call_cdist_b007099836efc2ba(C.swig_type_362(_swig_i_0), C.swig_type_363(_swig_i_1), C.swig_type_364(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7578,7 +7734,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_b007099836efc2ba(C.swig_type_361(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_b007099836efc2ba(C.swig_type_366(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7593,7 +7749,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_b007099836efc2ba(C.swig_type_363(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_b007099836efc2ba(C.swig_type_368(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7607,7 +7763,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_b007099836efc2ba(C.swig_type_365(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_b007099836efc2ba(C.swig_type_370(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7621,7 +7777,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_b007099836efc2ba(C.swig_type_367(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_b007099836efc2ba(C.swig_type_372(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7651,7 +7807,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_b007099836efc2ba(C.swig_type_370(_swig_i_0), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_b007099836efc2ba(C.swig_type_375(_swig_i_0), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7668,13 +7824,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_b007099836efc2ba(C.swig_type_372(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_b007099836efc2ba(C.swig_type_377(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_b007099836efc2ba(C.swig_type_373(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_b007099836efc2ba(C.swig_type_378(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -7702,7 +7858,7 @@ func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7721,7 +7877,7 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_376(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_381(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
@@ -7734,7 +7890,7 @@ func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_378(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_383(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
@@ -7747,7 +7903,7 @@ func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_380(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_385(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
@@ -7786,7 +7942,7 @@ func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_382(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_387(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -7812,7 +7968,7 @@ func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_384(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_389(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
@@ -7825,7 +7981,7 @@ func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_386(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_391(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
@@ -7850,7 +8006,7 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_1)), C.swig_type_389(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)), C.swig_type_394(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7859,14 +8015,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_390(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), C.swig_type_392(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_1)), C.swig_type_397(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7924,7 +8080,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_b007099836efc2ba(C.swig_type_395(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_3)), C.swig_type_398(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_b007099836efc2ba(C.swig_type_400(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_3)), C.swig_type_403(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7950,7 +8106,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_b007099836efc2ba(C.swig_type_400(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_4)), C.swig_type_403(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_b007099836efc2ba(C.swig_type_405(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_4)), C.swig_type_408(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -7975,7 +8131,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_b007099836efc2ba(C.swig_type_405(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_3)), C.swig_type_408(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_b007099836efc2ba(C.swig_type_410(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_3)), C.swig_type_413(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7999,7 +8155,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_b007099836efc2ba(C.swig_type_410(_swig_i_0), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_2)), C.swig_type_413(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_b007099836efc2ba(C.swig_type_415(_swig_i_0), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_2)), C.swig_type_418(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8024,7 +8180,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_b007099836efc2ba(C.swig_type_415(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_3)), C.swig_type_418(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_b007099836efc2ba(C.swig_type_420(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_3)), C.swig_type_423(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8049,7 +8205,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_b007099836efc2ba(C.swig_type_420(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_3)), C.swig_type_423(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_b007099836efc2ba(C.swig_type_425(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_3)), C.swig_type_428(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8074,7 +8230,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_b007099836efc2ba(C.swig_type_425(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_3)), C.swig_type_428(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_b007099836efc2ba(C.swig_type_430(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_3)), C.swig_type_433(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8098,7 +8254,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_b007099836efc2ba(C.swig_type_430(_swig_i_0), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_2)), C.swig_type_433(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_b007099836efc2ba(C.swig_type_435(_swig_i_0), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_2)), C.swig_type_438(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8124,7 +8280,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_b007099836efc2ba(C.swig_type_435(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_4)), C.swig_type_438(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_b007099836efc2ba(C.swig_type_440(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_4)), C.swig_type_443(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8150,7 +8306,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_b007099836efc2ba(C.swig_type_440(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_4)), C.swig_type_443(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_b007099836efc2ba(C.swig_type_445(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_4)), C.swig_type_448(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8171,7 +8327,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_b007099836efc2ba(C.swig_type_445(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_b007099836efc2ba(C.swig_type_450(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8189,7 +8345,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_b007099836efc2ba(C.swig_type_447(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_448(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_b007099836efc2ba(C.swig_type_452(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_453(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8206,7 +8362,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_b007099836efc2ba(C.swig_type_450(_swig_i_0), C.swig_type_451(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_b007099836efc2ba(C.swig_type_455(_swig_i_0), C.swig_type_456(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8223,7 +8379,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_b007099836efc2ba(C.swig_type_453(_swig_i_0), *(*C.swig_type_454)(unsafe.Pointer(&_swig_i_1)), C.swig_type_455(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_b007099836efc2ba(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8240,7 +8396,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_b007099836efc2ba(C.swig_type_457(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_b007099836efc2ba(C.swig_type_462(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8254,7 +8410,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_b007099836efc2ba(C.swig_type_458(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_b007099836efc2ba(C.swig_type_463(_swig_i_0)))
 	return swig_r
 }
 
@@ -8262,7 +8418,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_b007099836efc2ba(C.swig_type_459(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_b007099836efc2ba(C.swig_type_464(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -8291,7 +8447,7 @@ func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_460(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_465(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -8304,7 +8460,7 @@ func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_462(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_467(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
@@ -8444,7 +8600,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_1)), C.swig_type_466(_swig_i_2), C.swig_type_467(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_470)(unsafe.Pointer(&_swig_i_1)), C.swig_type_471(_swig_i_2), C.swig_type_472(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8453,7 +8609,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_468(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_473(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Want_norm() {
@@ -8494,7 +8650,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_b007099836efc2ba(C.swig_type_470(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_472)(unsafe.Pointer(&_swig_i_3)), C.swig_type_473(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_b007099836efc2ba(C.swig_type_475(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_3)), C.swig_type_478(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8516,7 +8672,7 @@ func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 [
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_1)), C.swig_type_476(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_1)), C.swig_type_481(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8534,7 +8690,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_b007099836efc2ba(C.swig_type_478(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_b007099836efc2ba(C.swig_type_483(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8549,7 +8705,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_b007099836efc2ba(C.swig_type_480(_swig_i_0), C.swig_type_481(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_b007099836efc2ba(C.swig_type_485(_swig_i_0), C.swig_type_486(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8566,7 +8722,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_b007099836efc2ba(*(*C.swig_type_483)(unsafe.Pointer(&_swig_i_0)), C.swig_type_484(_swig_i_1), C.swig_type_485(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_b007099836efc2ba(*(*C.swig_type_488)(unsafe.Pointer(&_swig_i_0)), C.swig_type_489(_swig_i_1), C.swig_type_490(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -8583,7 +8739,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_b007099836efc2ba(C.swig_type_487(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_b007099836efc2ba(C.swig_type_492(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8596,13 +8752,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_b007099836efc2ba(C.swig_type_488(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_b007099836efc2ba(C.swig_type_493(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_b007099836efc2ba(C.swig_type_490(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_b007099836efc2ba(C.swig_type_495(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8617,7 +8773,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_b007099836efc2ba(C.swig_type_492(_swig_i_0), C.swig_type_493(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_b007099836efc2ba(C.swig_type_497(_swig_i_0), C.swig_type_498(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8667,7 +8823,7 @@ func (arg1 SwigcptrDist_instances_options) GetHelper_threads() (_swig_ret int) {
 func (arg1 SwigcptrDist_instances_options) SetMax_queued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_494(_swig_i_1))
+	C._wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_499(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetMax_queued() (_swig_ret int64) {
@@ -8680,7 +8836,7 @@ func (arg1 SwigcptrDist_instances_options) GetMax_queued() (_swig_ret int64) {
 func (arg1 SwigcptrDist_instances_options) SetSpin_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_496(_swig_i_1))
+	C._wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_501(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetSpin_ns() (_swig_ret int64) {
@@ -8693,7 +8849,7 @@ func (arg1 SwigcptrDist_instances_options) GetSpin_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_instances_options) SetStuck_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_498(_swig_i_1))
+	C._wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_503(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetStuck_ns() (_swig_ret int64) {
@@ -8732,7 +8888,7 @@ func (arg1 SwigcptrDist_instances_options) Set_functions(arg2 int64, arg3 int, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_500(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_505(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_instances_options interface {
@@ -8755,7 +8911,7 @@ func Dist_instances_open(arg1 int64, arg2 Dist_instances_options) (_swig_ret err
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_instances_open_cdist_b007099836efc2ba(C.swig_type_502(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_open_cdist_b007099836efc2ba(C.swig_type_507(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8770,7 +8926,7 @@ func Dist_instances_close(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_instances_close_cdist_b007099836efc2ba(C.swig_type_504(_swig_i_0), C.swig_type_505(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_close_cdist_b007099836efc2ba(C.swig_type_509(_swig_i_0), C.swig_type_510(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8785,7 +8941,7 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_serve_cdist_b007099836efc2ba(C.swig_type_507(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_serve_cdist_b007099836efc2ba(C.swig_type_512(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8799,14 +8955,14 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_instance_state(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instance_state_cdist_b007099836efc2ba(C.swig_type_509(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instance_state_cdist_b007099836efc2ba(C.swig_type_514(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_check(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_check_cdist_b007099836efc2ba(C.swig_type_511(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_check_cdist_b007099836efc2ba(C.swig_type_516(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8820,7 +8976,7 @@ func Dist_replica_check(arg1 int64) (_swig_ret error) {
 func Dist_work_user_data(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_work_user_data_cdist_b007099836efc2ba(C.swig_type_513(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_work_user_data_cdist_b007099836efc2ba(C.swig_type_518(_swig_i_0)))
 	return swig_r
 }
 
@@ -8844,7 +9000,7 @@ func Dist_completions_next(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_completions_next_cdist_b007099836efc2ba(C.swig_type_516(_swig_i_0), C.swig_type_517(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_completions_next_cdist_b007099836efc2ba(C.swig_type_521(_swig_i_0), C.swig_type_522(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8859,7 +9015,7 @@ func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_completions_descriptor_cdist_b007099836efc2ba(C.swig_type_519(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_completions_descriptor_cdist_b007099836efc2ba(C.swig_type_524(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8872,7 +9028,7 @@ func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
 
 func Dist_completions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_completions_destroy_cdist_b007099836efc2ba(C.swig_type_520(_swig_i_0))
+	C._wrap_dist_completions_destroy_cdist_b007099836efc2ba(C.swig_type_525(_swig_i_0))
 }
 
 type SwigcptrDist_batcher_options uintptr
@@ -8900,7 +9056,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_items() (_swig_ret int) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_delay_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_521(_swig_i_1))
+	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_526(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_delay_ns() (_swig_ret int64) {
@@ -8913,7 +9069,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_delay_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_waiting(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_523(_swig_i_1))
+	C._wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_528(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_waiting() (_swig_ret int64) {
@@ -8926,7 +9082,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_waiting() (_swig_ret int64) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_525(_swig_i_1))
+	C._wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_530(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_bytes() (_swig_ret int64) {
@@ -8977,7 +9133,7 @@ func (arg1 SwigcptrDist_batcher_options) Set_buckets(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_1)), C.swig_type_528(_swig_i_2))
+	C._wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_532)(unsafe.Pointer(&_swig_i_1)), C.swig_type_533(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9013,7 +9169,7 @@ func Dist_batcher_create(arg1 int64, arg2 int64, arg3 Dist_batcher_options, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_batcher_create_cdist_b007099836efc2ba(C.swig_type_530(_swig_i_0), C.swig_type_531(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_batcher_create_cdist_b007099836efc2ba(C.swig_type_535(_swig_i_0), C.swig_type_536(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9028,13 +9184,13 @@ func Dist_batcher_count(arg1 int64, arg2 *int64, arg3 *int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_count_cdist_b007099836efc2ba(C.swig_type_532(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
+	C._wrap_dist_batcher_count_cdist_b007099836efc2ba(C.swig_type_537(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
 }
 
 func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_batcher_destroy_cdist_b007099836efc2ba(C.swig_type_534(_swig_i_0))
+	swig_r_p := C._wrap_dist_batcher_destroy_cdist_b007099836efc2ba(C.swig_type_539(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9048,14 +9204,14 @@ func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 func Dist_batch_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_size_cdist_b007099836efc2ba(C.swig_type_536(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_size_cdist_b007099836efc2ba(C.swig_type_541(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_batch_bucket(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_b007099836efc2ba(C.swig_type_538(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_b007099836efc2ba(C.swig_type_543(_swig_i_0)))
 	return swig_r
 }
 
@@ -9063,7 +9219,7 @@ func Dist_batch_user_data(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_b007099836efc2ba(C.swig_type_540(_swig_i_0), C.swig_type_541(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_b007099836efc2ba(C.swig_type_545(_swig_i_0), C.swig_type_546(_swig_i_1)))
 	return swig_r
 }
 
@@ -9071,7 +9227,7 @@ func Dist_batch_state(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_state_cdist_b007099836efc2ba(C.swig_type_543(_swig_i_0), C.swig_type_544(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_state_cdist_b007099836efc2ba(C.swig_type_548(_swig_i_0), C.swig_type_549(_swig_i_1)))
 	return swig_r
 }
 
@@ -9079,14 +9235,14 @@ func Dist_batch_set_state(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_set_state_cdist_b007099836efc2ba(C.swig_type_545(_swig_i_0), C.swig_type_546(_swig_i_1), C.swig_type_547(_swig_i_2))
+	C._wrap_dist_batch_set_state_cdist_b007099836efc2ba(C.swig_type_550(_swig_i_0), C.swig_type_551(_swig_i_1), C.swig_type_552(_swig_i_2))
 }
 
 func Dist_batch_check(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_batch_check_cdist_b007099836efc2ba(C.swig_type_549(_swig_i_0), C.swig_type_550(_swig_i_1))
+	swig_r_p := C._wrap_dist_batch_check_cdist_b007099836efc2ba(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9102,7 +9258,7 @@ func Dist_batch_emit(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_batch_emit_cdist_b007099836efc2ba(C.swig_type_552(_swig_i_0), C.swig_type_553(_swig_i_1), C.swig_type_554(_swig_i_2))
+	swig_r_p := C._wrap_dist_batch_emit_cdist_b007099836efc2ba(C.swig_type_557(_swig_i_0), C.swig_type_558(_swig_i_1), C.swig_type_559(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9117,7 +9273,7 @@ func Dist_batch_end(arg1 int64, arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_end_cdist_b007099836efc2ba(C.swig_type_555(_swig_i_0), C.swig_type_556(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_batch_end_cdist_b007099836efc2ba(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func Dist_work_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
@@ -9125,7 +9281,7 @@ func Dist_work_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_work_take_cdist_b007099836efc2ba(C.swig_type_558(_swig_i_0), C.swig_type_559(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_work_take_cdist_b007099836efc2ba(C.swig_type_563(_swig_i_0), C.swig_type_564(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9156,7 +9312,7 @@ func Dist_versions_publish(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_publish_cdist_b007099836efc2ba(C.swig_type_562(_swig_i_0), C.swig_type_563(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_publish_cdist_b007099836efc2ba(C.swig_type_567(_swig_i_0), C.swig_type_568(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9173,7 +9329,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_replica_version_cdist_b007099836efc2ba(C.swig_type_565(_swig_i_0), C.swig_type_566(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_replica_version_cdist_b007099836efc2ba(C.swig_type_570(_swig_i_0), C.swig_type_571(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9187,7 +9343,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 func Dist_versions_latest(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_b007099836efc2ba(C.swig_type_568(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_b007099836efc2ba(C.swig_type_573(_swig_i_0)))
 	return swig_r
 }
 
@@ -9196,7 +9352,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_await_cdist_b007099836efc2ba(C.swig_type_570(_swig_i_0), C.swig_type_571(_swig_i_1), C.swig_type_572(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_await_cdist_b007099836efc2ba(C.swig_type_575(_swig_i_0), C.swig_type_576(_swig_i_1), C.swig_type_577(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9209,7 +9365,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_versions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_versions_destroy_cdist_b007099836efc2ba(C.swig_type_573(_swig_i_0))
+	C._wrap_dist_versions_destroy_cdist_b007099836efc2ba(C.swig_type_578(_swig_i_0))
 }
 
 func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret error) {
@@ -9217,7 +9373,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_b007099836efc2ba(C.swig_type_575(_swig_i_0), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_b007099836efc2ba(C.swig_type_580(_swig_i_0), *(*C.swig_type_581)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9237,7 +9393,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(C.swig_type_578(_swig_i_0), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_1)), C.swig_type_580(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(C.swig_type_583(_swig_i_0), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_1)), C.swig_type_585(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9257,7 +9413,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(C.swig_type_582(_swig_i_0), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_1)), C.swig_type_584(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(C.swig_type_587(_swig_i_0), *(*C.swig_type_588)(unsafe.Pointer(&_swig_i_1)), C.swig_type_589(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9277,7 +9433,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(C.swig_type_586(_swig_i_0), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_1)), C.swig_type_588(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(C.swig_type_591(_swig_i_0), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_1)), C.swig_type_593(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9297,7 +9453,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_b007099836efc2ba(C.swig_type_590(_swig_i_0), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_1)), C.swig_type_592(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_b007099836efc2ba(C.swig_type_595(_swig_i_0), *(*C.swig_type_596)(unsafe.Pointer(&_swig_i_1)), C.swig_type_597(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9317,7 +9473,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_b007099836efc2ba(C.swig_type_594(_swig_i_0), *(*C.swig_type_595)(unsafe.Pointer(&_swig_i_1)), C.swig_type_596(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_b007099836efc2ba(C.swig_type_599(_swig_i_0), *(*C.swig_type_600)(unsafe.Pointer(&_swig_i_1)), C.swig_type_601(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9341,7 +9497,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_b007099836efc2ba(C.swig_type_598(_swig_i_0), *(*C.swig_type_599)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_600)(unsafe.Pointer(&_swig_i_2)), C.swig_type_601(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_b007099836efc2ba(C.swig_type_603(_swig_i_0), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_605)(unsafe.Pointer(&_swig_i_2)), C.swig_type_606(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9362,7 +9518,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_b007099836efc2ba(C.swig_type_603(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_b007099836efc2ba(C.swig_type_608(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9377,7 +9533,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_b007099836efc2ba(C.swig_type_605(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_b007099836efc2ba(C.swig_type_610(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9393,7 +9549,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_b007099836efc2ba(C.swig_type_607(_swig_i_0), C.swig_type_608(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_b007099836efc2ba(C.swig_type_612(_swig_i_0), C.swig_type_613(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9407,26 +9563,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_b007099836efc2ba(C.swig_type_610(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_b007099836efc2ba(C.swig_type_615(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_b007099836efc2ba(C.swig_type_611(_swig_i_0))
+	C._wrap_dist_value_release_cdist_b007099836efc2ba(C.swig_type_616(_swig_i_0))
 }
 
 func Dist_value_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_cdist_b007099836efc2ba(C.swig_type_612(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_b007099836efc2ba(C.swig_type_617(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_b007099836efc2ba(C.swig_type_614(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_b007099836efc2ba(C.swig_type_619(_swig_i_0)))
 	return swig_r
 }
 
@@ -9434,7 +9590,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_b007099836efc2ba(C.swig_type_616(_swig_i_0), C.swig_type_617(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_b007099836efc2ba(C.swig_type_621(_swig_i_0), C.swig_type_622(_swig_i_1)))
 	return swig_r
 }
 
@@ -9442,7 +9598,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_b007099836efc2ba(C.swig_type_619(_swig_i_0), C.swig_type_620(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_b007099836efc2ba(C.swig_type_624(_swig_i_0), C.swig_type_625(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9453,7 +9609,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_b007099836efc2ba(C.swig_type_622(_swig_i_0), *(*C.swig_type_623)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_b007099836efc2ba(C.swig_type_627(_swig_i_0), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9464,7 +9620,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_b007099836efc2ba(C.swig_type_625(_swig_i_0), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_b007099836efc2ba(C.swig_type_630(_swig_i_0), *(*C.swig_type_631)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9481,7 +9637,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_b007099836efc2ba(C.swig_type_628(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_b007099836efc2ba(C.swig_type_633(_swig_i_0)))
 	return swig_r
 }
 
@@ -9490,7 +9646,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_b007099836efc2ba(C.swig_type_630(_swig_i_0), *(*C.swig_type_631)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_b007099836efc2ba(C.swig_type_635(_swig_i_0), *(*C.swig_type_636)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9509,7 +9665,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_b007099836efc2ba(C.swig_type_633(_swig_i_0), C.swig_type_634(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_b007099836efc2ba(C.swig_type_638(_swig_i_0), C.swig_type_639(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9527,7 +9683,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_b007099836efc2ba(C.swig_type_636(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_637)(unsafe.Pointer(&_swig_i_2)), C.swig_type_638(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_b007099836efc2ba(C.swig_type_641(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_642)(unsafe.Pointer(&_swig_i_2)), C.swig_type_643(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9544,7 +9700,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_b007099836efc2ba(C.swig_type_640(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_b007099836efc2ba(C.swig_type_645(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9554,7 +9710,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_b007099836efc2ba(C.swig_type_642(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_b007099836efc2ba(C.swig_type_647(_swig_i_0)))
 	return swig_r
 }
 
@@ -9563,7 +9719,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(C.swig_type_644(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(C.swig_type_649(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9578,7 +9734,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(C.swig_type_646(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(C.swig_type_651(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9614,7 +9770,7 @@ func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_647)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9683,7 +9839,7 @@ func DeleteDist_variable_options(arg1 Dist_variable_options) {
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_649(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_654(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -9708,7 +9864,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_b007099836efc2ba(C.swig_type_651(_swig_i_0), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_b007099836efc2ba(C.swig_type_656(_swig_i_0), *(*C.swig_type_657)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9724,13 +9880,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_b007099836efc2ba(C.swig_type_653(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_b007099836efc2ba(C.swig_type_658(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_b007099836efc2ba(C.swig_type_655(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_b007099836efc2ba(C.swig_type_660(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9740,7 +9896,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_b007099836efc2ba(C.swig_type_656(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_b007099836efc2ba(C.swig_type_661(_swig_i_0)))
 	return swig_r
 }
 
@@ -9749,7 +9905,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_b007099836efc2ba(C.swig_type_658(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_b007099836efc2ba(C.swig_type_663(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_664)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9768,7 +9924,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_b007099836efc2ba(C.swig_type_661(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_b007099836efc2ba(C.swig_type_666(_swig_i_0), C.swig_type_667(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9785,7 +9941,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_b007099836efc2ba(C.swig_type_664(_swig_i_0), C.swig_type_665(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_666(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_b007099836efc2ba(C.swig_type_669(_swig_i_0), C.swig_type_670(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_671(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9801,7 +9957,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_b007099836efc2ba(C.swig_type_668(_swig_i_0), C.swig_type_669(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_b007099836efc2ba(C.swig_type_673(_swig_i_0), C.swig_type_674(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9819,7 +9975,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_b007099836efc2ba(C.swig_type_671(_swig_i_0), C.swig_type_672(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_673)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_b007099836efc2ba(C.swig_type_676(_swig_i_0), C.swig_type_677(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_678)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9840,7 +9996,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_b007099836efc2ba(C.swig_type_675(_swig_i_0), *(*C.swig_type_676)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_677)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_b007099836efc2ba(C.swig_type_680(_swig_i_0), *(*C.swig_type_681)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_682)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9860,7 +10016,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_b007099836efc2ba(C.swig_type_679(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_b007099836efc2ba(C.swig_type_684(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9870,21 +10026,21 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_b007099836efc2ba(C.swig_type_680(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_b007099836efc2ba(C.swig_type_685(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_b007099836efc2ba(C.swig_type_681(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_b007099836efc2ba(C.swig_type_686(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_b007099836efc2ba(C.swig_type_682(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_b007099836efc2ba(C.swig_type_687(_swig_i_0)))
 	return swig_r
 }
 
@@ -9892,7 +10048,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_b007099836efc2ba(C.swig_type_684(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_b007099836efc2ba(C.swig_type_689(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9905,7 +10061,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_b007099836efc2ba(C.swig_type_686(_swig_i_0), C.swig_type_687(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_b007099836efc2ba(C.swig_type_691(_swig_i_0), C.swig_type_692(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -9926,7 +10082,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(C.swig_type_689(_swig_i_0), C.swig_type_690(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(C.swig_type_694(_swig_i_0), C.swig_type_695(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9943,7 +10099,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_b007099836efc2ba(C.swig_type_692(_swig_i_0), C.swig_type_693(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_694(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_b007099836efc2ba(C.swig_type_697(_swig_i_0), C.swig_type_698(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_699(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9961,7 +10117,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_b007099836efc2ba(C.swig_type_696(_swig_i_0), C.swig_type_697(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_698(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_b007099836efc2ba(C.swig_type_701(_swig_i_0), C.swig_type_702(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_703(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9979,7 +10135,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_b007099836efc2ba(C.swig_type_700(_swig_i_0), C.swig_type_701(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_702(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_b007099836efc2ba(C.swig_type_705(_swig_i_0), C.swig_type_706(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_707(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9998,7 +10154,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_b007099836efc2ba(C.swig_type_704(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_705(_swig_i_2), *(*C.swig_type_706)(unsafe.Pointer(&_swig_i_3)), C.swig_type_707(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_b007099836efc2ba(C.swig_type_709(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_710(_swig_i_2), *(*C.swig_type_711)(unsafe.Pointer(&_swig_i_3)), C.swig_type_712(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10020,7 +10176,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_b007099836efc2ba(C.swig_type_709(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_710(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_b007099836efc2ba(C.swig_type_714(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_715(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10040,7 +10196,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(C.swig_type_712(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_713)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_714(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_715)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(C.swig_type_717(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_718)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_719(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_720)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10063,7 +10219,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_b007099836efc2ba(C.swig_type_717(_swig_i_0), C.swig_type_718(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_b007099836efc2ba(C.swig_type_722(_swig_i_0), C.swig_type_723(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10080,7 +10236,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret erro
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_update_cdist_b007099836efc2ba(C.swig_type_720(_swig_i_0), C.swig_type_721(_swig_i_1), C.swig_type_722(_swig_i_2), C.swig_type_723(_swig_i_3))
+	swig_r_p := C._wrap_dist_update_cdist_b007099836efc2ba(C.swig_type_725(_swig_i_0), C.swig_type_726(_swig_i_1), C.swig_type_727(_swig_i_2), C.swig_type_728(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10140,7 +10296,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_b007099836efc2ba(C.swig_type_725(_swig_i_0), C.swig_type_726(_swig_i_1), C.swig_type_727(_swig_i_2), C.swig_type_728(_swig_i_3), C.swig_type_729(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_b007099836efc2ba(C.swig_type_730(_swig_i_0), C.swig_type_731(_swig_i_1), C.swig_type_732(_swig_i_2), C.swig_type_733(_swig_i_3), C.swig_type_734(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10156,7 +10312,7 @@ func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_local_results_cdist_b007099836efc2ba(C.swig_type_731(_swig_i_0), C.swig_type_732(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_local_results_cdist_b007099836efc2ba(C.swig_type_736(_swig_i_0), C.swig_type_737(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10173,7 +10329,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_b007099836efc2ba(C.swig_type_734(_swig_i_0), C.swig_type_735(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_b007099836efc2ba(C.swig_type_739(_swig_i_0), C.swig_type_740(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10190,7 +10346,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_b007099836efc2ba(C.swig_type_737(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_738)(unsafe.Pointer(&_swig_i_2)), C.swig_type_739(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_b007099836efc2ba(C.swig_type_742(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_743)(unsafe.Pointer(&_swig_i_2)), C.swig_type_744(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10213,7 +10369,7 @@ func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_values_cdist_b007099836efc2ba(C.swig_type_741(_swig_i_0), C.swig_type_742(_swig_i_1), C.swig_type_743(_swig_i_2), C.swig_type_744(_swig_i_3), C.swig_type_745(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_values_cdist_b007099836efc2ba(C.swig_type_746(_swig_i_0), C.swig_type_747(_swig_i_1), C.swig_type_748(_swig_i_2), C.swig_type_749(_swig_i_3), C.swig_type_750(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10232,7 +10388,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_b007099836efc2ba(C.swig_type_747(_swig_i_0), C.swig_type_748(_swig_i_1), C.swig_type_749(_swig_i_2), C.swig_type_750(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_b007099836efc2ba(C.swig_type_752(_swig_i_0), C.swig_type_753(_swig_i_1), C.swig_type_754(_swig_i_2), C.swig_type_755(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10246,7 +10402,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_b007099836efc2ba(C.swig_type_752(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_b007099836efc2ba(C.swig_type_757(_swig_i_0)))
 	return swig_r
 }
 
@@ -10257,7 +10413,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(C.swig_type_754(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_755(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(C.swig_type_759(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_760(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10276,7 +10432,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(C.swig_type_757(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_758)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_759(_swig_i_4), *(*C.swig_type_760)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(C.swig_type_762(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_763)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_764(_swig_i_4), *(*C.swig_type_765)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10299,7 +10455,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(C.swig_type_762(_swig_i_0), C.swig_type_763(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(C.swig_type_767(_swig_i_0), C.swig_type_768(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10316,7 +10472,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_b007099836efc2ba(C.swig_type_765(_swig_i_0), C.swig_type_766(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_b007099836efc2ba(C.swig_type_770(_swig_i_0), C.swig_type_771(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10380,7 +10536,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_768)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_773)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10399,7 +10555,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_770(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_775(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
@@ -10428,7 +10584,7 @@ func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_772(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_777(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -10436,7 +10592,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_773(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_778(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -10472,27 +10628,27 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(C.swig_type_775(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(C.swig_type_780(_swig_i_0))
 }
 
 func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_b007099836efc2ba(C.swig_type_776(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_b007099836efc2ba(C.swig_type_781(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(C.swig_type_777(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(C.swig_type_782(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_b007099836efc2ba(C.swig_type_779(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_b007099836efc2ba(C.swig_type_784(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10524,7 +10680,7 @@ func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_780(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_785(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
@@ -10563,7 +10719,7 @@ func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_782(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_787(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
@@ -10731,7 +10887,7 @@ func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_784)(unsafe.Pointer(&_swig_i_1)), C.swig_type_785(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_789)(unsafe.Pointer(&_swig_i_1)), C.swig_type_790(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10782,7 +10938,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(C.swig_type_787(_swig_i_0), *(*C.swig_type_788)(unsafe.Pointer(&_swig_i_1)), C.swig_type_789(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(C.swig_type_792(_swig_i_0), *(*C.swig_type_793)(unsafe.Pointer(&_swig_i_1)), C.swig_type_794(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10802,7 +10958,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(C.swig_type_791(_swig_i_0), C.swig_type_792(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(C.swig_type_796(_swig_i_0), C.swig_type_797(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10888,7 +11044,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_794(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_799(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10905,7 +11061,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(C.swig_type_796(_swig_i_0), C.swig_type_797(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(C.swig_type_801(_swig_i_0), C.swig_type_802(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10918,14 +11074,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_b007099836efc2ba(C.swig_type_798(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_b007099836efc2ba(C.swig_type_803(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_b007099836efc2ba(C.swig_type_800(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_b007099836efc2ba(C.swig_type_805(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10948,7 +11104,7 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_801(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_806(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
@@ -10961,7 +11117,7 @@ func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_803(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_808(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
@@ -10974,7 +11130,7 @@ func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_805(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_810(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
@@ -10987,7 +11143,7 @@ func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_807(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_812(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
@@ -11025,7 +11181,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_b007099836efc2ba(C.swig_type_810(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_b007099836efc2ba(C.swig_type_815(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11041,7 +11197,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_b007099836efc2ba(C.swig_type_812(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_b007099836efc2ba(C.swig_type_817(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11056,7 +11212,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_b007099836efc2ba(C.swig_type_814(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_b007099836efc2ba(C.swig_type_819(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11069,7 +11225,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_b007099836efc2ba(C.swig_type_815(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_b007099836efc2ba(C.swig_type_820(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -11083,7 +11239,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(C.swig_type_817(_swig_i_0), *(*C.swig_type_818)(unsafe.Pointer(&_swig_i_1)), C.swig_type_819(_swig_i_2), C.swig_type_820(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(C.swig_type_822(_swig_i_0), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_1)), C.swig_type_824(_swig_i_2), C.swig_type_825(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -11105,7 +11261,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(C.swig_type_822(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_4)), C.swig_type_824(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(C.swig_type_827(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_828)(unsafe.Pointer(&_swig_i_4)), C.swig_type_829(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -11123,7 +11279,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(C.swig_type_826(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(C.swig_type_831(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11140,7 +11296,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_b007099836efc2ba(C.swig_type_828(_swig_i_0), C.swig_type_829(_swig_i_1), C.swig_type_830(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_b007099836efc2ba(C.swig_type_833(_swig_i_0), C.swig_type_834(_swig_i_1), C.swig_type_835(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11155,7 +11311,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(C.swig_type_832(_swig_i_0), C.swig_type_833(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(C.swig_type_837(_swig_i_0), C.swig_type_838(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11170,7 +11326,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(C.swig_type_835(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(C.swig_type_840(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11232,7 +11388,7 @@ func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_836(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_841(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
@@ -11271,7 +11427,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_b007099836efc2ba(C.swig_type_839(_swig_i_0), C.swig_type_840(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_b007099836efc2ba(C.swig_type_844(_swig_i_0), C.swig_type_845(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11288,7 +11444,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_b007099836efc2ba(C.swig_type_842(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_843)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_b007099836efc2ba(C.swig_type_847(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_848)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11309,7 +11465,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_b007099836efc2ba(C.swig_type_845(_swig_i_0), C.swig_type_846(_swig_i_1), *(*C.swig_type_847)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_848)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_849)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_b007099836efc2ba(C.swig_type_850(_swig_i_0), C.swig_type_851(_swig_i_1), *(*C.swig_type_852)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_853)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_854)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11334,7 +11490,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_b007099836efc2ba(C.swig_type_851(_swig_i_0), C.swig_type_852(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_b007099836efc2ba(C.swig_type_856(_swig_i_0), C.swig_type_857(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11349,7 +11505,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_b007099836efc2ba(C.swig_type_854(_swig_i_0), C.swig_type_855(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_b007099836efc2ba(C.swig_type_859(_swig_i_0), C.swig_type_860(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11363,14 +11519,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_cdist_b007099836efc2ba(C.swig_type_856(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_b007099836efc2ba(C.swig_type_861(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_b007099836efc2ba(C.swig_type_858(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_b007099836efc2ba(C.swig_type_863(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11380,13 +11536,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_b007099836efc2ba(C.swig_type_860(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_b007099836efc2ba(C.swig_type_865(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_b007099836efc2ba(C.swig_type_861(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_b007099836efc2ba(C.swig_type_866(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -11396,7 +11552,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_b007099836efc2ba(C.swig_type_863(_swig_i_0), *(*C.swig_type_864)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_865)(unsafe.Pointer(&_swig_i_2)), C.swig_type_866(_swig_i_3), *(*C.swig_type_867)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_b007099836efc2ba(C.swig_type_868(_swig_i_0), *(*C.swig_type_869)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_870)(unsafe.Pointer(&_swig_i_2)), C.swig_type_871(_swig_i_3), *(*C.swig_type_872)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11421,7 +11577,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(C.swig_type_869(_swig_i_0), *(*C.swig_type_870)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_871)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(C.swig_type_874(_swig_i_0), *(*C.swig_type_875)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_876)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11441,7 +11597,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_b007099836efc2ba(C.swig_type_873(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_b007099836efc2ba(C.swig_type_878(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11455,7 +11611,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_b007099836efc2ba(C.swig_type_875(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_b007099836efc2ba(C.swig_type_880(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11469,7 +11625,7 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_b007099836efc2ba(C.swig_type_877(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_b007099836efc2ba(C.swig_type_882(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11508,7 +11664,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_b007099836efc2ba(C.swig_type_881(_swig_i_0), C.swig_type_882(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_b007099836efc2ba(C.swig_type_886(_swig_i_0), C.swig_type_887(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11522,7 +11678,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_b007099836efc2ba(C.swig_type_884(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_b007099836efc2ba(C.swig_type_889(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11586,7 +11742,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_1)), C.swig_type_886(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_890)(unsafe.Pointer(&_swig_i_1)), C.swig_type_891(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11599,7 +11755,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_887)(unsafe.Pointer(&_swig_i_1)), C.swig_type_888(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_892)(unsafe.Pointer(&_swig_i_1)), C.swig_type_893(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11612,7 +11768,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_889)(unsafe.Pointer(&_swig_i_1)), C.swig_type_890(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_894)(unsafe.Pointer(&_swig_i_1)), C.swig_type_895(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11637,7 +11793,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_b007099836efc2ba(C.swig_type_892(_swig_i_0), *(*C.swig_type_893)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_894)(unsafe.Pointer(&_swig_i_2)), C.swig_type_895(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_b007099836efc2ba(C.swig_type_897(_swig_i_0), *(*C.swig_type_898)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_899)(unsafe.Pointer(&_swig_i_2)), C.swig_type_900(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11661,7 +11817,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_b007099836efc2ba(C.swig_type_897(_swig_i_0), *(*C.swig_type_898)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_899)(unsafe.Pointer(&_swig_i_2)), C.swig_type_900(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_b007099836efc2ba(C.swig_type_902(_swig_i_0), *(*C.swig_type_903)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_904)(unsafe.Pointer(&_swig_i_2)), C.swig_type_905(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11683,7 +11839,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_b007099836efc2ba(C.swig_type_902(_swig_i_0), *(*C.swig_type_903)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_b007099836efc2ba(C.swig_type_907(_swig_i_0), *(*C.swig_type_908)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11700,7 +11856,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_b007099836efc2ba(C.swig_type_905(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_b007099836efc2ba(C.swig_type_910(_swig_i_0)))
 	return swig_r
 }
 
@@ -11708,7 +11864,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_b007099836efc2ba(C.swig_type_907(_swig_i_0), C.swig_type_908(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_b007099836efc2ba(C.swig_type_912(_swig_i_0), C.swig_type_913(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11720,7 +11876,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(C.swig_type_910(_swig_i_0), *(*C.swig_type_911)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_912)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(C.swig_type_915(_swig_i_0), *(*C.swig_type_916)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11742,7 +11898,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_b007099836efc2ba(C.swig_type_914(_swig_i_0), *(*C.swig_type_915)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_b007099836efc2ba(C.swig_type_919(_swig_i_0), *(*C.swig_type_920)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11817,7 +11973,7 @@ func Dist_checkpoint_map(arg1 int64, arg2 string, arg3 Dist_checkpoint_map_optio
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_checkpoint_map_cdist_b007099836efc2ba(C.swig_type_917(_swig_i_0), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_checkpoint_map_cdist_b007099836efc2ba(C.swig_type_922(_swig_i_0), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11836,7 +11992,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(C.swig_type_920(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(C.swig_type_925(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11850,7 +12006,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(C.swig_type_922(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(C.swig_type_927(_swig_i_0)))
 	return swig_r
 }
 
@@ -11858,7 +12014,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(C.swig_type_924(_swig_i_0), C.swig_type_925(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(C.swig_type_929(_swig_i_0), C.swig_type_930(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11869,7 +12025,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(C.swig_type_927(_swig_i_0), *(*C.swig_type_928)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(C.swig_type_932(_swig_i_0), *(*C.swig_type_933)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11881,7 +12037,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(C.swig_type_929(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(C.swig_type_934(_swig_i_0))
 }
 
 func _swig_getDIST_PREEMPTION_NONE() (_swig_ret int) {
@@ -11917,7 +12073,7 @@ func (p SwigcptrDist_preemption_options) SwigIsDist_preemption_options() {
 func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_930)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_935)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11936,7 +12092,7 @@ func (arg1 SwigcptrDist_preemption_options) GetPath() (_swig_ret string) {
 func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_932(_swig_i_1))
+	C._wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_937(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_preemption_options) GetGrace_ns() (_swig_ret int64) {
@@ -11961,7 +12117,7 @@ func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_934)(unsafe.Pointer(&_swig_i_1)), C.swig_type_935(_swig_i_2))
+	C._wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_939)(unsafe.Pointer(&_swig_i_1)), C.swig_type_940(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11982,7 +12138,7 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(C.swig_type_937(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(C.swig_type_942(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11995,12 +12151,12 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 
 func Dist_preemption_handler_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(C.swig_type_938(_swig_i_0))
+	C._wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(C.swig_type_943(_swig_i_0))
 }
 
 func Dist_preemption_notify(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_notify_cdist_b007099836efc2ba(C.swig_type_939(_swig_i_0))
+	C._wrap_dist_preemption_notify_cdist_b007099836efc2ba(C.swig_type_944(_swig_i_0))
 }
 
 func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
@@ -12008,7 +12164,7 @@ func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_preemption_run_cdist_b007099836efc2ba(C.swig_type_941(_swig_i_0), C.swig_type_942(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_run_cdist_b007099836efc2ba(C.swig_type_946(_swig_i_0), C.swig_type_947(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12024,7 +12180,7 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(C.swig_type_944(_swig_i_0), C.swig_type_945(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(C.swig_type_949(_swig_i_0), C.swig_type_950(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12037,13 +12193,13 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 
 func Dist_preemption_count_run(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_count_run_cdist_b007099836efc2ba(C.swig_type_946(_swig_i_0))
+	C._wrap_dist_preemption_count_run_cdist_b007099836efc2ba(C.swig_type_951(_swig_i_0))
 }
 
 func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(C.swig_type_948(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(C.swig_type_953(_swig_i_0)))
 	return swig_r
 }
 
@@ -12119,7 +12275,7 @@ func Dist_rpc_server_create(arg1 *string, arg2 string, arg3 Dist_rpc_server_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_server_create_cdist_b007099836efc2ba(*(*C.swig_type_950)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_951)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_server_create_cdist_b007099836efc2ba(*(*C.swig_type_955)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_956)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12141,7 +12297,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_server_register_cdist_b007099836efc2ba(C.swig_type_953(_swig_i_0), *(*C.swig_type_954)(unsafe.Pointer(&_swig_i_1)), C.swig_type_955(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_server_register_cdist_b007099836efc2ba(C.swig_type_958(_swig_i_0), *(*C.swig_type_959)(unsafe.Pointer(&_swig_i_1)), C.swig_type_960(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12158,7 +12314,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_start_cdist_b007099836efc2ba(C.swig_type_957(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_start_cdist_b007099836efc2ba(C.swig_type_962(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12172,7 +12328,7 @@ func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_address_cdist_b007099836efc2ba(C.swig_type_959(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_address_cdist_b007099836efc2ba(C.swig_type_964(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12182,7 +12338,7 @@ func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 func Dist_rpc_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(C.swig_type_961(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(C.swig_type_966(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12205,7 +12361,7 @@ func (p SwigcptrDist_rpc_client_options) SwigIsDist_rpc_client_options() {
 func (arg1 SwigcptrDist_rpc_client_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_962(_swig_i_1))
+	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_967(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_client_options) GetTimeout_ns() (_swig_ret int64) {
@@ -12250,7 +12406,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_client_create_cdist_b007099836efc2ba(*(*C.swig_type_965)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_966)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_client_create_cdist_b007099836efc2ba(*(*C.swig_type_970)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_971)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12269,7 +12425,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 
 func Dist_rpc_client_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(C.swig_type_967(_swig_i_0))
+	C._wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(C.swig_type_972(_swig_i_0))
 }
 
 type SwigcptrDist_rpc_call_options uintptr
@@ -12284,7 +12440,7 @@ func (p SwigcptrDist_rpc_call_options) SwigIsDist_rpc_call_options() {
 func (arg1 SwigcptrDist_rpc_call_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_968(_swig_i_1))
+	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_973(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
@@ -12297,7 +12453,7 @@ func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_rpc_call_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_970(_swig_i_1))
+	C._wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_975(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetCancel() (_swig_ret int64) {
@@ -12334,7 +12490,7 @@ func Dist_rpc_call(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_optio
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_call_cdist_b007099836efc2ba(C.swig_type_973(_swig_i_0), *(*C.swig_type_974)(unsafe.Pointer(&_swig_i_1)), C.swig_type_975(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_call_cdist_b007099836efc2ba(C.swig_type_978(_swig_i_0), *(*C.swig_type_979)(unsafe.Pointer(&_swig_i_1)), C.swig_type_980(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12355,7 +12511,7 @@ func Dist_rpc_begin(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_begin_cdist_b007099836efc2ba(C.swig_type_977(_swig_i_0), *(*C.swig_type_978)(unsafe.Pointer(&_swig_i_1)), C.swig_type_979(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_begin_cdist_b007099836efc2ba(C.swig_type_982(_swig_i_0), *(*C.swig_type_983)(unsafe.Pointer(&_swig_i_1)), C.swig_type_984(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12374,7 +12530,7 @@ func Dist_rpc_client_methods(arg1 int64, arg2 Dist_rpc_call_options, arg3 *int64
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(C.swig_type_981(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(C.swig_type_986(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12390,7 +12546,7 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_remote_value_get_cdist_b007099836efc2ba(C.swig_type_983(_swig_i_0), C.swig_type_984(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_remote_value_get_cdist_b007099836efc2ba(C.swig_type_988(_swig_i_0), C.swig_type_989(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12404,25 +12560,25 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 func Dist_remote_value_ready(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_b007099836efc2ba(C.swig_type_985(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_b007099836efc2ba(C.swig_type_990(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_cancel(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(C.swig_type_986(_swig_i_0))
+	C._wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(C.swig_type_991(_swig_i_0))
 }
 
 func Dist_remote_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_b007099836efc2ba(C.swig_type_988(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_b007099836efc2ba(C.swig_type_993(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_release_cdist_b007099836efc2ba(C.swig_type_989(_swig_i_0))
+	C._wrap_dist_remote_value_release_cdist_b007099836efc2ba(C.swig_type_994(_swig_i_0))
 }
 
 type SwigcptrDist_server_options uintptr
@@ -12450,7 +12606,7 @@ func (arg1 SwigcptrDist_server_options) GetNum_threads() (_swig_ret int) {
 func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_990)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_995)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12469,7 +12625,7 @@ func (arg1 SwigcptrDist_server_options) GetBind_address() (_swig_ret string) {
 func (arg1 SwigcptrDist_server_options) SetStart_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_992(_swig_i_1))
+	C._wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_997(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) {
@@ -12482,7 +12638,7 @@ func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) 
 func (arg1 SwigcptrDist_server_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_994(_swig_i_1))
+	C._wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_999(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetMax_message_bytes() (_swig_ret int64) {
@@ -12529,7 +12685,7 @@ func Dist_server_create(arg1 int64, arg2 string, arg3 int, arg4 Dist_server_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_server_create_cdist_b007099836efc2ba(C.swig_type_997(_swig_i_0), *(*C.swig_type_998)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_server_create_cdist_b007099836efc2ba(C.swig_type_1002(_swig_i_0), *(*C.swig_type_1003)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12563,7 +12719,7 @@ func Dist_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_cdist_b007099836efc2ba(C.swig_type_1001(_swig_i_0), *(*C.swig_type_1002)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1003(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_cdist_b007099836efc2ba(C.swig_type_1006(_swig_i_0), *(*C.swig_type_1007)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1008(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12582,7 +12738,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_update_cdist_b007099836efc2ba(C.swig_type_1005(_swig_i_0), *(*C.swig_type_1006)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1007(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_update_cdist_b007099836efc2ba(C.swig_type_1010(_swig_i_0), *(*C.swig_type_1011)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1012(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12599,7 +12755,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 func Dist_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_start_cdist_b007099836efc2ba(C.swig_type_1009(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_start_cdist_b007099836efc2ba(C.swig_type_1014(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12613,7 +12769,7 @@ func Dist_server_start(arg1 int64) (_swig_ret error) {
 func Dist_server_target(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_target_cdist_b007099836efc2ba(C.swig_type_1011(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_target_cdist_b007099836efc2ba(C.swig_type_1016(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12625,7 +12781,7 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_join_cdist_b007099836efc2ba(C.swig_type_1013(_swig_i_0), C.swig_type_1014(_swig_i_1), C.swig_type_1015(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_join_cdist_b007099836efc2ba(C.swig_type_1018(_swig_i_0), C.swig_type_1019(_swig_i_1), C.swig_type_1020(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12638,13 +12794,13 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_server_stop(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_stop_cdist_b007099836efc2ba(C.swig_type_1016(_swig_i_0))
+	C._wrap_dist_server_stop_cdist_b007099836efc2ba(C.swig_type_1021(_swig_i_0))
 }
 
 func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_destroy_cdist_b007099836efc2ba(C.swig_type_1018(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_destroy_cdist_b007099836efc2ba(C.swig_type_1023(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12658,7 +12814,7 @@ func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 func Dist_closure_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_closure_name_cdist_b007099836efc2ba(C.swig_type_1020(_swig_i_0))
+	swig_r_p := C._wrap_dist_closure_name_cdist_b007099836efc2ba(C.swig_type_1025(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12668,21 +12824,21 @@ func Dist_closure_name(arg1 int64) (_swig_ret string) {
 func Dist_closure_id(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_id_cdist_b007099836efc2ba(C.swig_type_1022(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_id_cdist_b007099836efc2ba(C.swig_type_1027(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_worker(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_closure_worker_cdist_b007099836efc2ba(C.swig_type_1023(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_closure_worker_cdist_b007099836efc2ba(C.swig_type_1028(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_cancel(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_b007099836efc2ba(C.swig_type_1025(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_b007099836efc2ba(C.swig_type_1030(_swig_i_0)))
 	return swig_r
 }
 
@@ -12695,7 +12851,7 @@ func Dist_closure_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_cdist_b007099836efc2ba(C.swig_type_1027(_swig_i_0), *(*C.swig_type_1028)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1029(_swig_i_2), *(*C.swig_type_1030)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_closure_read_cdist_b007099836efc2ba(C.swig_type_1032(_swig_i_0), *(*C.swig_type_1033)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1034(_swig_i_2), *(*C.swig_type_1035)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -12718,7 +12874,7 @@ func Dist_closure_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_rows_cdist_b007099836efc2ba(C.swig_type_1032(_swig_i_0), *(*C.swig_type_1033)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1034(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_read_rows_cdist_b007099836efc2ba(C.swig_type_1037(_swig_i_0), *(*C.swig_type_1038)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1039(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12738,7 +12894,7 @@ func Dist_closure_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_assign_cdist_b007099836efc2ba(C.swig_type_1036(_swig_i_0), *(*C.swig_type_1037)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1038(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_assign_cdist_b007099836efc2ba(C.swig_type_1041(_swig_i_0), *(*C.swig_type_1042)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1043(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12758,7 +12914,7 @@ func Dist_closure_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_scatter_cdist_b007099836efc2ba(C.swig_type_1040(_swig_i_0), *(*C.swig_type_1041)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1042(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_scatter_cdist_b007099836efc2ba(C.swig_type_1045(_swig_i_0), *(*C.swig_type_1046)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1047(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12782,7 +12938,7 @@ func Dist_closure_update(arg1 int64, arg2 string, arg3 []string, arg4 int64, arg
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_closure_update_cdist_b007099836efc2ba(C.swig_type_1044(_swig_i_0), *(*C.swig_type_1045)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1046)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1047(_swig_i_3), C.swig_type_1048(_swig_i_4))
+	swig_r_p := C._wrap_dist_closure_update_cdist_b007099836efc2ba(C.swig_type_1049(_swig_i_0), *(*C.swig_type_1050)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1051)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1052(_swig_i_3), C.swig_type_1053(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12804,7 +12960,7 @@ func Dist_closure_per_worker(arg1 int64, arg2 string, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_closure_per_worker_cdist_b007099836efc2ba(C.swig_type_1050(_swig_i_0), *(*C.swig_type_1051)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_closure_per_worker_cdist_b007099836efc2ba(C.swig_type_1055(_swig_i_0), *(*C.swig_type_1056)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12869,7 +13025,7 @@ func (arg1 SwigcptrDist_coordinator_options) GetMax_losses() (_swig_ret int) {
 func (arg1 SwigcptrDist_coordinator_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1052(_swig_i_1))
+	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1057(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
@@ -12882,7 +13038,7 @@ func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1054(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1059(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetMax_message_bytes() (_swig_ret int64) {
@@ -12906,7 +13062,7 @@ func DeleteDist_coordinator_options(arg1 Dist_coordinator_options) {
 func (arg1 SwigcptrDist_coordinator_options) Set_partitioner(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1056(_swig_i_1))
+	C._wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1061(_swig_i_1))
 }
 
 type Dist_coordinator_options interface {
@@ -12930,7 +13086,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_create_cdist_b007099836efc2ba(C.swig_type_1058(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_create_cdist_b007099836efc2ba(C.swig_type_1063(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12943,7 +13099,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 
 func Dist_coordinator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(C.swig_type_1059(_swig_i_0))
+	C._wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(C.swig_type_1064(_swig_i_0))
 }
 
 type SwigcptrDist_ps_variable_options uintptr
@@ -12971,7 +13127,7 @@ func (arg1 SwigcptrDist_ps_variable_options) GetMax_staleness() (_swig_ret int) 
 func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1060)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1065)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13002,7 +13158,7 @@ func (arg1 SwigcptrDist_ps_variable_options) Set_partitions(arg2 []int64, arg3 i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1062)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1063(_swig_i_2))
+	C._wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1067)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1068(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13024,7 +13180,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
-	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(C.swig_type_1065(_swig_i_0), *(*C.swig_type_1066)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1067)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(C.swig_type_1070(_swig_i_0), *(*C.swig_type_1071)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1072)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13044,7 +13200,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 func Dist_coordinator_num_variables(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(C.swig_type_1069(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(C.swig_type_1074(_swig_i_0)))
 	return swig_r
 }
 
@@ -13052,7 +13208,7 @@ func Dist_coordinator_variable_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(C.swig_type_1071(_swig_i_0), C.swig_type_1072(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(C.swig_type_1076(_swig_i_0), C.swig_type_1077(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13065,7 +13221,7 @@ func Dist_coordinator_variable_spec(arg1 int64, arg2 string, arg3 []int64, arg4 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(C.swig_type_1074(_swig_i_0), *(*C.swig_type_1075)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1076)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(C.swig_type_1079(_swig_i_0), *(*C.swig_type_1080)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1081)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13090,7 +13246,7 @@ func Dist_coordinator_variable_part(arg1 int64, arg2 string, arg3 int64, arg4 *s
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(C.swig_type_1078(_swig_i_0), *(*C.swig_type_1079)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1080(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(C.swig_type_1083(_swig_i_0), *(*C.swig_type_1084)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1085(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -13118,7 +13274,7 @@ func Dist_coordinator_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_cdist_b007099836efc2ba(C.swig_type_1082(_swig_i_0), *(*C.swig_type_1083)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1084(_swig_i_2), *(*C.swig_type_1085)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_coordinator_read_cdist_b007099836efc2ba(C.swig_type_1087(_swig_i_0), *(*C.swig_type_1088)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1089(_swig_i_2), *(*C.swig_type_1090)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -13141,7 +13297,7 @@ func Dist_coordinator_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(C.swig_type_1087(_swig_i_0), *(*C.swig_type_1088)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1089(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(C.swig_type_1092(_swig_i_0), *(*C.swig_type_1093)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1094(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13161,7 +13317,7 @@ func Dist_coordinator_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_assign_cdist_b007099836efc2ba(C.swig_type_1091(_swig_i_0), *(*C.swig_type_1092)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1093(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_assign_cdist_b007099836efc2ba(C.swig_type_1096(_swig_i_0), *(*C.swig_type_1097)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1098(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13181,7 +13337,7 @@ func Dist_coordinator_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(C.swig_type_1095(_swig_i_0), *(*C.swig_type_1096)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1097(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(C.swig_type_1100(_swig_i_0), *(*C.swig_type_1101)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1102(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13205,7 +13361,7 @@ func Dist_coordinator_update(arg1 int64, arg2 string, arg3 []string, arg4 int64,
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_update_cdist_b007099836efc2ba(C.swig_type_1099(_swig_i_0), *(*C.swig_type_1100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1101)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1102(_swig_i_3), C.swig_type_1103(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_update_cdist_b007099836efc2ba(C.swig_type_1104(_swig_i_0), *(*C.swig_type_1105)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1106)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1107(_swig_i_3), C.swig_type_1108(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13226,7 +13382,7 @@ func Dist_coordinator_save(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_save_cdist_b007099836efc2ba(C.swig_type_1105(_swig_i_0), *(*C.swig_type_1106)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_coordinator_save_cdist_b007099836efc2ba(C.swig_type_1110(_swig_i_0), *(*C.swig_type_1111)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13245,7 +13401,7 @@ func Dist_coordinator_restore(arg1 int64, arg2 string, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_restore_cdist_b007099836efc2ba(C.swig_type_1108(_swig_i_0), *(*C.swig_type_1109)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_restore_cdist_b007099836efc2ba(C.swig_type_1113(_swig_i_0), *(*C.swig_type_1114)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13271,7 +13427,7 @@ func (p SwigcptrDist_schedule_options) SwigIsDist_schedule_options() {
 func (arg1 SwigcptrDist_schedule_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1110(_swig_i_1))
+	C._wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1115(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
@@ -13284,7 +13440,7 @@ func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_schedule_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1112(_swig_i_1))
+	C._wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1117(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetCancel() (_swig_ret int64) {
@@ -13321,7 +13477,7 @@ func Dist_coordinator_schedule(arg1 int64, arg2 string, arg3 int64, arg4 Dist_sc
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(C.swig_type_1115(_swig_i_0), *(*C.swig_type_1116)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1117(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(C.swig_type_1120(_swig_i_0), *(*C.swig_type_1121)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1122(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13340,7 +13496,7 @@ func Dist_coordinator_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_join_cdist_b007099836efc2ba(C.swig_type_1119(_swig_i_0), C.swig_type_1120(_swig_i_1), C.swig_type_1121(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_join_cdist_b007099836efc2ba(C.swig_type_1124(_swig_i_0), C.swig_type_1125(_swig_i_1), C.swig_type_1126(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13355,7 +13511,7 @@ func Dist_coordinator_done(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_done_cdist_b007099836efc2ba(C.swig_type_1123(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_done_cdist_b007099836efc2ba(C.swig_type_1128(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13372,7 +13528,7 @@ func Dist_coordinator_create_per_worker(arg1 int64, arg2 string, arg3 string, ar
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(C.swig_type_1125(_swig_i_0), *(*C.swig_type_1126)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1127)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1128(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(C.swig_type_1130(_swig_i_0), *(*C.swig_type_1131)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1132)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1133(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13440,7 +13596,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetWorkers_up() (_swig_ret int) {
 func (arg1 SwigcptrDist_coordinator_stats) SetQueued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1129(_swig_i_1))
+	C._wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1134(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
@@ -13453,7 +13609,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetIn_flight(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1131(_swig_i_1))
+	C._wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1136(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
@@ -13466,7 +13622,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetScheduled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1133(_swig_i_1))
+	C._wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1138(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
@@ -13479,7 +13635,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetCompleted(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1135(_swig_i_1))
+	C._wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1140(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
@@ -13492,7 +13648,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetFailed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1137(_swig_i_1))
+	C._wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1142(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
@@ -13505,7 +13661,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetCancelled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1139(_swig_i_1))
+	C._wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1144(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
@@ -13518,7 +13674,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetLosses(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1141(_swig_i_1))
+	C._wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1146(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
@@ -13531,7 +13687,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetMark(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1143(_swig_i_1))
+	C._wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1148(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
@@ -13544,7 +13700,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_sent(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1145(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1150(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
@@ -13557,7 +13713,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_received(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1147(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1152(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_received() (_swig_ret uint64) {
@@ -13613,7 +13769,7 @@ func Dist_coordinator_query(arg1 int64, arg2 Dist_coordinator_stats) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_coordinator_query_cdist_b007099836efc2ba(C.swig_type_1150(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_query_cdist_b007099836efc2ba(C.swig_type_1155(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13658,7 +13814,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_b007099836efc2ba(*(*C.swig_type_1152)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1153(_swig_i_1), *(*C.swig_type_1154)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_b007099836efc2ba(*(*C.swig_type_1157)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1158(_swig_i_1), *(*C.swig_type_1159)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -13677,7 +13833,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_b007099836efc2ba(C.swig_type_1155(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_b007099836efc2ba(C.swig_type_1160(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -13689,7 +13845,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_b007099836efc2ba(C.swig_type_1157(_swig_i_0), *(*C.swig_type_1158)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1159)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1160(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_b007099836efc2ba(C.swig_type_1162(_swig_i_0), *(*C.swig_type_1163)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1164)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1165(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13708,7 +13864,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(C.swig_type_1161(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(C.swig_type_1166(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -13729,28 +13885,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(C.swig_type_1163(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(C.swig_type_1168(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(C.swig_type_1164(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(C.swig_type_1169(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(C.swig_type_1165(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(C.swig_type_1170(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(C.swig_type_1167(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(C.swig_type_1172(_swig_i_0)))
 	return swig_r
 }
 
@@ -13759,7 +13915,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_b007099836efc2ba(C.swig_type_1169(_swig_i_0), *(*C.swig_type_1170)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_b007099836efc2ba(C.swig_type_1174(_swig_i_0), *(*C.swig_type_1175)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13778,7 +13934,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_b007099836efc2ba(C.swig_type_1172(_swig_i_0), *(*C.swig_type_1173)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_b007099836efc2ba(C.swig_type_1177(_swig_i_0), *(*C.swig_type_1178)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13797,7 +13953,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(C.swig_type_1175(_swig_i_0), *(*C.swig_type_1176)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(C.swig_type_1180(_swig_i_0), *(*C.swig_type_1181)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13818,7 +13974,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(C.swig_type_1178(_swig_i_0), *(*C.swig_type_1179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1180)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1181)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1182(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(C.swig_type_1183(_swig_i_0), *(*C.swig_type_1184)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1185)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1186)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1187(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13845,7 +14001,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(C.swig_type_1184(_swig_i_0), *(*C.swig_type_1185)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1186)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1187)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1188(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(C.swig_type_1189(_swig_i_0), *(*C.swig_type_1190)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1191)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1192)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1193(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13873,7 +14029,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_b007099836efc2ba(C.swig_type_1190(_swig_i_0), *(*C.swig_type_1191)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1192(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_b007099836efc2ba(C.swig_type_1195(_swig_i_0), *(*C.swig_type_1196)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1197(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13891,7 +14047,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(C.swig_type_1194(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(C.swig_type_1199(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13905,21 +14061,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(C.swig_type_1196(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(C.swig_type_1201(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(C.swig_type_1197(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(C.swig_type_1202(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(C.swig_type_1198(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(C.swig_type_1203(_swig_i_0)))
 	return swig_r
 }
 
@@ -13929,7 +14085,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_b007099836efc2ba(C.swig_type_1200(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_b007099836efc2ba(C.swig_type_1205(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13948,7 +14104,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(C.swig_type_1202(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1203)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1204)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1205(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(C.swig_type_1207(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1208)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1209)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1210(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -13973,7 +14129,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(C.swig_type_1207(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1208)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1209)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1210(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(C.swig_type_1212(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1213)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1214)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1215(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14079,7 +14235,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1211)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1212(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1216)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1217(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14089,7 +14245,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1213)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1214(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1218)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1219(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14172,7 +14328,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(C.swig_type_1217(_swig_i_0), C.swig_type_1218(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(C.swig_type_1222(_swig_i_0), C.swig_type_1223(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14188,7 +14344,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(C.swig_type_1220(_swig_i_0), C.swig_type_1221(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(C.swig_type_1225(_swig_i_0), C.swig_type_1226(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14202,14 +14358,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(C.swig_type_1222(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(C.swig_type_1227(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(C.swig_type_1224(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(C.swig_type_1229(_swig_i_0)))
 	return swig_r
 }
 
@@ -14217,7 +14373,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_b007099836efc2ba(C.swig_type_1226(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_b007099836efc2ba(C.swig_type_1231(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14240,7 +14396,7 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1227(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1232(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
@@ -14253,7 +14409,7 @@ func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1229(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1234(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
@@ -14298,7 +14454,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_b007099836efc2ba(C.swig_type_1232(_swig_i_0), C.swig_type_1233(_swig_i_1), C.swig_type_1234(_swig_i_2), C.swig_type_1235(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_b007099836efc2ba(C.swig_type_1237(_swig_i_0), C.swig_type_1238(_swig_i_1), C.swig_type_1239(_swig_i_2), C.swig_type_1240(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14312,7 +14468,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_b007099836efc2ba(C.swig_type_1236(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_b007099836efc2ba(C.swig_type_1241(_swig_i_0)))
 	return swig_r
 }
 
@@ -14322,7 +14478,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_b007099836efc2ba(C.swig_type_1238(_swig_i_0), *(*C.swig_type_1239)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_b007099836efc2ba(C.swig_type_1243(_swig_i_0), *(*C.swig_type_1244)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14341,7 +14497,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_b007099836efc2ba(C.swig_type_1241(_swig_i_0), *(*C.swig_type_1242)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_b007099836efc2ba(C.swig_type_1246(_swig_i_0), *(*C.swig_type_1247)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14392,7 +14548,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1243)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1244(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1249(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14402,7 +14558,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1245)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1246(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1250)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1251(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14412,7 +14568,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1247)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1248(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1252)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1253(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14422,7 +14578,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1249)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1250(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1254)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1255(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14446,7 +14602,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_b007099836efc2ba(C.swig_type_1252(_swig_i_0), *(*C.swig_type_1253)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1254)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_b007099836efc2ba(C.swig_type_1257(_swig_i_0), *(*C.swig_type_1258)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1259)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14471,7 +14627,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_b007099836efc2ba(C.swig_type_1256(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1257)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1258)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_b007099836efc2ba(C.swig_type_1261(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1262)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1263)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14510,7 +14666,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0), *(*C.swig_type_1260)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0), *(*C.swig_type_1265)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14521,7 +14677,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0), *(*C.swig_type_1261)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_b007099836efc2ba(C.swig_intgo(_swig_i_0), *(*C.swig_type_1266)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14533,7 +14689,7 @@ func Rpc_arguments(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_rpc_arguments_cdist_b007099836efc2ba(*(*C.swig_type_1263)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1264(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_rpc_arguments_cdist_b007099836efc2ba(*(*C.swig_type_1268)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1269(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -14570,7 +14726,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1267(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1272(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14585,7 +14741,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1269(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1274(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14600,7 +14756,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1271(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1276(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14615,7 +14771,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1273(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1278(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14630,7 +14786,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1275(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1280(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14645,7 +14801,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1277(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1282(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14660,7 +14816,7 @@ func (arg1 SwigcptrText) Write_coordinator_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1279(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1284(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14675,7 +14831,7 @@ func (arg1 SwigcptrText) Write_server_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_server_trace_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1281(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_server_trace_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1286(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14691,7 +14847,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1283(_swig_i_1), *(*C.swig_type_1284)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1288(_swig_i_1), *(*C.swig_type_1289)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -14709,7 +14865,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1286(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1291(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14724,7 +14880,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1288)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), *(*C.swig_type_1293)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14779,7 +14935,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1290(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1295(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14801,7 +14957,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1292(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1297(_swig_i_1)))
 	return swig_r
 }
 
@@ -14809,7 +14965,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1293(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1298(_swig_i_1)))
 	return swig_r
 }
 
@@ -14817,7 +14973,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1294(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1299(_swig_i_1)))
 	return swig_r
 }
 
@@ -14825,7 +14981,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1295(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1300(_swig_i_1)))
 	return swig_r
 }
 
@@ -14833,7 +14989,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1297(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1302(_swig_i_1)))
 	return swig_r
 }
 
@@ -14841,7 +14997,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1299(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1304(_swig_i_1)))
 	return swig_r
 }
 
@@ -14849,7 +15005,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1301(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1306(_swig_i_1)))
 	return swig_r
 }
 
@@ -14857,7 +15013,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1303(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1308(_swig_i_1)))
 	return swig_r
 }
 
@@ -14865,7 +15021,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1305(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -14919,38 +15075,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1308(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1313(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1309(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1314(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1315(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1311(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1316(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1312(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1317(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1313(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1318(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -14959,7 +15115,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1315(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1320(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14976,7 +15132,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1317(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1322(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15021,7 +15177,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1320(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1321)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1325(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1326)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15039,7 +15195,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1323(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1328(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15085,7 +15241,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_b007099836efc2ba(*(*C.swig_type_1325)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1326(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_b007099836efc2ba(*(*C.swig_type_1330)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1331(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -15107,7 +15263,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_b007099836efc2ba(C.swig_type_1328(_swig_i_0), C.swig_type_1329(_swig_i_1), *(*C.swig_type_1330)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1331(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_b007099836efc2ba(C.swig_type_1333(_swig_i_0), C.swig_type_1334(_swig_i_1), *(*C.swig_type_1335)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1336(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -15125,7 +15281,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_b007099836efc2ba(C.swig_type_1332(_swig_i_0), C.swig_type_1333(_swig_i_1), *(*C.swig_type_1334)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_b007099836efc2ba(C.swig_type_1337(_swig_i_0), C.swig_type_1338(_swig_i_1), *(*C.swig_type_1339)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -15135,7 +15291,7 @@ func Set_number_at(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_set_number_at_cdist_b007099836efc2ba(C.swig_type_1335(_swig_i_0), C.swig_type_1336(_swig_i_1), C.swig_type_1337(_swig_i_2))
+	C._wrap_set_number_at_cdist_b007099836efc2ba(C.swig_type_1340(_swig_i_0), C.swig_type_1341(_swig_i_1), C.swig_type_1342(_swig_i_2))
 }
 
 type SwigcptrDestinations uintptr
@@ -15152,7 +15308,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1338(_swig_i_1), C.swig_type_1339(_swig_i_2), *(*C.swig_type_1340)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_b007099836efc2ba(C.uintptr_t(_swig_i_0), C.swig_type_1343(_swig_i_1), C.swig_type_1344(_swig_i_2), *(*C.swig_type_1345)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -15192,7 +15348,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_b007099836efc2ba(C.swig_type_1342(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1343)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1344(_swig_i_4), *(*C.swig_type_1345)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1346(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_b007099836efc2ba(C.swig_type_1347(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1348)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1349(_swig_i_4), *(*C.swig_type_1350)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1351(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15218,7 +15374,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_b007099836efc2ba(C.swig_type_1348(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1349)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1350(_swig_i_4), *(*C.swig_type_1351)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1352(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_b007099836efc2ba(C.swig_type_1353(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1354)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1355(_swig_i_4), *(*C.swig_type_1356)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1357(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15240,7 +15396,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_b007099836efc2ba(C.swig_type_1354(_swig_i_0), C.swig_type_1355(_swig_i_1), C.swig_type_1356(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_b007099836efc2ba(C.swig_type_1359(_swig_i_0), C.swig_type_1360(_swig_i_1), C.swig_type_1361(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15256,7 +15412,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_b007099836efc2ba(C.swig_type_1358(_swig_i_0), *(*C.swig_type_1359)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1360(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_b007099836efc2ba(C.swig_type_1363(_swig_i_0), *(*C.swig_type_1364)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1365(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -15270,6 +15426,14 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	return swig_r_1
 }
 
+
+type SwigcptrDist_budget uintptr
+type Dist_budget interface {
+	Swigcptr() uintptr;
+}
+func (p SwigcptrDist_budget) Swigcptr() uintptr {
+	return uintptr(p)
+}
 
 type SwigcptrDLManagedTensor uintptr
 type DLManagedTensor interface {

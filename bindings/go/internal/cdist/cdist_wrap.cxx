@@ -437,6 +437,14 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 }  // namespace dist_swig
 
 
+/** The report of a status that C code has just given on this thread; one without words gets some. */
+static dist_status told(int32_t status) {
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  if (status == DIST_OK || (dist_last_error_info(&info) == DIST_OK && info.code == status)) return status;
+  return dist_fail(status, "C code gave this status, and did not say why");
+}
+
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -3891,6 +3899,27 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b007099836efc2ba() {
 }
 
 
+_gostring_ _wrap_told_cdist_b007099836efc2ba(intgo _swig_go_0) {
+  int32_t arg1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (dist_status)told(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
 long long _wrap_memory_counter_cdist_b007099836efc2ba() {
   int64_t result;
   long long _swig_go_result;
@@ -7033,6 +7062,139 @@ _gostring_ _wrap_dist_enum_from_name_cdist_b007099836efc2ba(intgo _swig_go_0, _g
 }
 
 
+void _wrap_dist_executor_struct_size_set_cdist_b007099836efc2ba(dist_executor *_swig_go_0, intgo _swig_go_1) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  uint32_t arg2 ;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  arg2 = (uint32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->struct_size = arg2;
+  
+}
+
+
+intgo _wrap_dist_executor_struct_size_get_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  uint32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  
+  result = (uint32_t) ((arg1)->struct_size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_executor_num_threads_set_cdist_b007099836efc2ba(dist_executor *_swig_go_0, intgo _swig_go_1) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_threads = arg2;
+  
+}
+
+
+intgo _wrap_dist_executor_num_threads_get_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_threads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_executor_execute_set_cdist_b007099836efc2ba(dist_executor *_swig_go_0, void* _swig_go_1) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  dist_execute_fn arg2 = (dist_execute_fn) 0 ;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  arg2 = *(dist_execute_fn *)&_swig_go_1; 
+  
+  if (arg1) (arg1)->execute = arg2;
+  
+}
+
+
+void* _wrap_dist_executor_execute_get_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  dist_execute_fn result;
+  void* _swig_go_result;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  
+  result = (dist_execute_fn) ((arg1)->execute);
+  *(dist_execute_fn *)&_swig_go_result = (dist_execute_fn)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_executor_user_data_set_cdist_b007099836efc2ba(dist_executor *_swig_go_0, long long _swig_go_1) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  void *arg2 = (void *) 0 ;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  arg2 = (void *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->user_data = arg2;
+  
+}
+
+
+long long _wrap_dist_executor_user_data_get_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  
+  result = (void *) ((arg1)->user_data);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+dist_executor *_wrap_new_dist_executor_cdist_b007099836efc2ba() {
+  dist_executor *result = 0 ;
+  dist_executor *_swig_go_result;
+  
+  
+  result = (dist_executor *)new dist_executor();
+  *(dist_executor **)&_swig_go_result = (dist_executor *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_executor_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+void _wrap_dist_executor_init_cdist_b007099836efc2ba(dist_executor *_swig_go_0, intgo _swig_go_1) {
+  dist_executor *arg1 = (dist_executor *) 0 ;
+  uint32_t arg2 ;
+  
+  arg1 = *(dist_executor **)&_swig_go_0; 
+  arg2 = (uint32_t)_swig_go_1; 
+  
+  dist_executor_init(arg1,arg2);
+  
+}
+
+
 void _wrap_dist_strategy_options_kind_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
@@ -7490,6 +7652,81 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(d
 }
 
 
+void _wrap_dist_strategy_options_budget_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, dist_budget *_swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_budget *arg2 = (dist_budget *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = *(dist_budget **)&_swig_go_1; 
+  
+  if (arg1) (arg1)->budget = arg2;
+  
+}
+
+
+dist_budget *_wrap_dist_strategy_options_budget_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_budget *result = 0 ;
+  dist_budget *_swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_budget *) ((arg1)->budget);
+  *(dist_budget **)&_swig_go_result = (dist_budget *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_executor_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, dist_executor *_swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_executor *arg2 = (dist_executor *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = *(dist_executor **)&_swig_go_1; 
+  
+  if (arg1) (arg1)->executor = (dist_executor const *)arg2;
+  
+}
+
+
+dist_executor *_wrap_dist_strategy_options_executor_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_executor *result = 0 ;
+  dist_executor *_swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_executor *) ((arg1)->executor);
+  *(dist_executor **)&_swig_go_result = (dist_executor *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_helper_threads_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->helper_threads = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->helper_threads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 void _wrap_dist_strategy_options_move_host_threads_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
@@ -7510,31 +7747,6 @@ intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_b007099836efc2ba(d
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
   result = (int32_t) ((arg1)->move_host_threads);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_reserved2_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->reserved2 = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_reserved2_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->reserved2);
   _swig_go_result = result; 
   return _swig_go_result;
 }

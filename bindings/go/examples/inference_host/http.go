@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"libdist.example/dist"
+)
+
+const (
+	mostBody = 16384
+	idle     = 60 * time.Second // a connection on which a request does not come, or an answer does not go, is closed
+	sending  = 5 * time.Second  // what clients have at the end to take answers that are there
+)
+
+// server is net/http on loopback. A goroutine has each request, and answers it.
+type server struct {
+	native    http.Server
+	listener  net.Listener
+	routes    map[string]func(*exchange) // by method and path
+	draining  atomic.Bool
+	answering sync.RWMutex // a reader has a request whose body is there, until it is answered
+}
+
+// listen serves on a port; 0: on any that is free.
+func listen(port int, routes map[string]func(*exchange)) (*server, error) {
+	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return nil, err
+	}
+	s := &server{listener: listener, routes: routes}
+	s.native = http.Server{Handler: s, ReadHeaderTimeout: idle, IdleTimeout: idle}
+	go s.native.Serve(listener) // until drain() closes that
+	return s, nil
+}
+
+func (s *server) address() string { return "http://" + s.listener.Addr().String() }
+
+// drain has no new connections come; who has one is told that it ends. It is not http.Server's Shutdown, which closes
+// connections as idle whose next request has just been read: an accepted one would have no answer.
+func (s *server) drain() {
+	s.draining.Store(true)
+	s.listener.Close()
+}
+
+// stop waits until all answers have been sent, and ends the connections.
+func (s *server) stop() {
+	sent := make(chan struct{})
+	go func() {
+		s.answering.Lock() // and who asks now is not answered any more
+		close(sent)
+	}()
+	select {
+	case <-sent:
+	case <-time.After(sending):
+	}
+	s.native.Close()
+}
+
+// exchange is a request, until it is answered.
+type exchange struct {
+	*http.Request
+	server  *server
+	body    []byte
+	writer  http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (s *server) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
+	e := &exchange{Request: r, server: s, writer: writer, control: http.NewResponseController(writer)}
+	err := e.read()
+	s.answering.RLock()
+	defer s.answering.RUnlock()
+	if begin := s.routes[r.Method+" "+r.URL.Path]; err == nil && begin != nil {
+		begin(e)
+		return
+	}
+	if err == nil {
+		err = dist.Errorf(dist.ErrNotFound, "nothing is there for that method and path")
+	}
+	e.answer(nil, err)
+}
+
+// read takes the body, of which what is too long is not kept: the connection goes on.
+func (e *exchange) read() (err error) {
+	e.control.SetReadDeadline(time.Now().Add(idle))
+	defer e.control.SetReadDeadline(time.Time{}) // from here on only its end is waited for
+	var more int64
+	if e.body, err = io.ReadAll(io.LimitReader(e.Body, mostBody)); err == nil {
+		more, err = io.Copy(io.Discard, e.Body)
+	}
+	if err != nil {
+		return dist.Errorf(dist.ErrInvalidArgument, "the body did not come: %v", err)
+	}
+	if more > 0 {
+		return dist.Errorf(dist.ErrInvalidArgument, "the body is too long: at most %d bytes", mostBody)
+	}
+	return nil
+}
+
+// number is a header of the request, or else a parameter of its query, as a whole number; 0: there is neither.
+func (e *exchange) number(name string, least, most int, err *error) (number int) {
+	said := e.Header.Get(name)
+	if said == "" {
+		query := e.URL.Query()
+		if said = query.Get(name); !query.Has(name) {
+			return 0
+		}
+	}
+	number, wrong := strconv.Atoi(said)
+	if *err == nil && (wrong != nil || number < least || number > most) {
+		*err = dist.Errorf(dist.ErrInvalidArgument, "%s is not a whole number from %d to %d", name, least, most)
+	}
+	return number
+}
+
+// codeOf is the code that says how a request ended.
+func codeOf(err error) int {
+	for code, errs := range map[int][]error{
+		http.StatusBadRequest:         {dist.ErrInvalidArgument, dist.ErrOutOfRange, dist.ErrDataLoss},
+		http.StatusNotFound:           {dist.ErrNotFound},
+		http.StatusServiceUnavailable: {dist.ErrResourceExhausted, dist.ErrUnavailable, dist.ErrCancelled},
+		http.StatusGatewayTimeout:     {dist.ErrDeadlineExceeded},
+	} {
+		for _, one := range errs {
+			if errors.Is(err, one) {
+				return code
+			}
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// answer sends JSON: content, or what is wrong. Once a request; false: the client had gone.
+func (e *exchange) answer(content any, err error) (sent bool) {
+	code := http.StatusOK
+	if err != nil {
+		code, content = codeOf(err), failure{err.Error()}
+	}
+	return e.json(code, content)
+}
+
+func (e *exchange) json(code int, content any) (sent bool) {
+	text, err := json.Marshal(content)
+	if err != nil { // a vector with a number that JSON has not
+		code, text = http.StatusInternalServerError, []byte(`{"error": "the answer is no JSON"}`)
+	}
+	return e.send(code, "application/json", append(text, '\n'))
+}
+
+// metrics sends text for Prometheus, with a line of this program's own.
+func (e *exchange) metrics(text string, err error) {
+	if err != nil {
+		e.answer(nil, err)
+		return
+	}
+	text += fmt.Sprintf("# TYPE go_goroutines gauge\ngo_goroutines %d\n", runtime.NumGoroutine())
+	e.send(http.StatusOK, "text/plain; version=0.0.4", []byte(text))
+}
+
+func (e *exchange) send(code int, kind string, text []byte) (sent bool) {
+	there := e.Context().Err() == nil // and who has the answer may go
+	e.control.SetWriteDeadline(time.Now().Add(idle))
+	e.writer.Header().Set("Content-Type", kind)
+	e.writer.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	if e.server.draining.Load() {
+		e.writer.Header().Set("Connection", "close")
+	}
+	e.writer.WriteHeader(code)
+	_, err := e.writer.Write(text)
+	if err == nil {
+		err = e.control.Flush()
+	}
+	return err == nil && there
+}
