@@ -423,8 +423,6 @@ static void wrong_options_are_refused(void **state) {
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
                "no replica is a thread of the host's");
   options.move_host_threads = 0;
-  options.reserved2 = 1;
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "reserved2");
 }
 
 int main(void) {
