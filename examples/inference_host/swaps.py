@@ -5,6 +5,7 @@ import array
 import json
 import re
 import shutil
+import statistics
 import struct
 import sys
 import threading
@@ -104,16 +105,20 @@ def run(servers, given):
     tell(server.tallies, rate, 1e3 * sum(took) / max(1, len(took)), len(took), failed, torn)
 
 
+def spread(ratios):
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
 def tell(tallies, rate, swap_ms, swaps, swaps_failed, torn):
-    p99 = {words: percentile(tally.times, 0.99) for words, tally in tallies.items()}
-    both = percentile(tallies["before"].times + tallies["after"].times, 0.99)
     print("| | answered | p50 | p99 (of the rounds) | p99.9 ms | refused | failed |")
     print("|---|---|---|---|---|---|---|")
     for words, tally in tallies.items():
         print(
-            f"| {words} | {len(tally.times)} | {percentile(tally.times, 0.5):.1f} | {p99[words]:.1f} ({min(tally.p99s):.1f} to"
-            f" {max(tally.p99s):.1f}) | {percentile(tally.times, 0.999):.1f} | {tally.refused} | {tally.failed} |"
+            f"| {words} | {len(tally.times)} | {percentile(tally.times, 0.5):.1f} | {percentile(tally.times, 0.99):.1f}"
+            f" ({min(tally.p99s):.1f} to {max(tally.p99s):.1f}) | {percentile(tally.times, 0.999):.1f} | {tally.refused} | {tally.failed} |"
         )
+    rounds = list(zip(*(tallies[words].p99s for words in ("before", "swaps", "after"))))
     print(f"\n{rate:.1f} requests a second, half of the capacity; {swaps} swaps, {swap_ms:.0f} ms each, {swaps_failed} failed.")
-    print(f"p99 with swaps is {p99['swaps'] / both:.2f} times that without; that after is {p99['after'] / p99['before']:.2f}")
-    print(f"times that before. Torn: {torn}. Failed: {sum(tally.failed for tally in tallies.values())}.")
+    print(f"Torn: {torn}. Failed: {sum(tally.failed for tally in tallies.values())}. p99, medians of the rounds' ratios: with swaps")
+    print(f"{spread([during / (before * after) ** 0.5 for before, during, after in rounds])} times that without; and without any,")
+    print(f"after them {spread([after / before for before, _, after in rounds])} times that before.")
