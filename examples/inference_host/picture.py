@@ -38,6 +38,8 @@ def draw(servers, given):
         latency.plot(rates, [percentile(tally.times, 0.99) for tally in tallies], **look)
         throughput.plot(rates, [tally.answered / tally.seconds for tally in tallies], **look)
     latency.set(title="p99 of the answered, ms", yscale="log")
+    latency.yaxis.set_major_formatter("{x:g}")
+    latency.yaxis.set_minor_formatter("{x:g}")
     throughput.set(title="answered a second", ylim=(0, None))
     for panel in latency, throughput:
         panel.set(xlabel="asked a second", xlim=(0, None))
