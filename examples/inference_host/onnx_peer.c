@@ -69,8 +69,9 @@ static const char *parse(int argc, char **argv) {
 
 static dist_status put(peer *p, request *r) {
   pthread_mutex_lock(&p->lock);
-  const int full = p->waiting == most_waiting;
-  if (!full) {
+  const int refused =
+      p->ends || p->waiting == most_waiting;  // nobody would take it any more, or too many wait
+  if (!refused) {
     if (p->waiting++ == 0)
       p->first = r;
     else
@@ -79,7 +80,7 @@ static dist_status put(peer *p, request *r) {
     pthread_cond_signal(&p->more);
   }
   pthread_mutex_unlock(&p->lock);
-  return full ? dist_fail(DIST_RESOURCE_EXHAUSTED, "the queue is full") : DIST_OK;
+  return refused ? dist_fail(DIST_RESOURCE_EXHAUSTED, "the queue is full, or ends") : DIST_OK;
 }
 
 // NULL: nothing waits, and nothing will come.
