@@ -2,10 +2,11 @@
 //
 // Asks an inference host at a fixed rate, whatever it answers: a request's time counts from when it was meant to be sent.
 //
-//     load PORT RATE SECONDS TOKENS [CONNECTIONS]
+//     load PORT RATE SECONDS TOKENS [CONNECTIONS [FILE]]
 //
-// RATE 0: each of CONNECTIONS asks again when it has been answered, for the most that the host gives. One line on stdout,
-// of `name value` pairs.
+// RATE 0: each of CONNECTIONS asks again when it has been answered, for the most that the host gives; that is so for no more
+// connections than the host takes at a time, since who is refused asks again at once. One line on stdout, of `name value`
+// pairs. FILE: gets a line for each answer: when it was meant to be asked, and what it took, in ms, and how its body begins.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_CONNECTIONS = 900, MOST_TOKENS = 256, ROOM = 32768, EVENTS = 64 };
+enum { MOST_CONNECTIONS = 900, MOST_TOKENS = 256, ROOM = 32768, EVENTS = 64, BEGIN = 200 };
 static const int64_t second = 1000000000, grace = 5000000000;  // in which the last answers may come
 
 typedef struct {
@@ -35,7 +36,13 @@ static int used, idle[MOST_CONNECTIONS], num_idle, most = MOST_CONNECTIONS, poll
 static uint16_t port;
 static char asked[8192];
 static size_t asked_size;
-static int64_t *times, num_times, refused, failed;
+static int64_t begin, *times, num_times, refused, failed;
+static double rate;
+static FILE *file;
+static struct {
+  int64_t meant;
+  char begin[BEGIN];
+} * answers;  // of the times; NULL: no FILE
 
 static int64_t now(void) {
   struct timespec time;
@@ -47,7 +54,7 @@ static void make_request(int tokens) {
   char body[4096];
   size_t size = (size_t)snprintf(body, sizeof body, "{\"ids\": [101");
   for (int i = 1; i < tokens; i++)
-    size += (size_t)snprintf(body + size, sizeof body - size, ", %d", 2000 + i * 37 % 9000);
+    size += (size_t)snprintf(body + size, sizeof body - size, ", %d", 100 + i * 37 % 90);
   size += (size_t)snprintf(body + size, sizeof body - size, "]}");
   asked_size =
       (size_t)snprintf(asked, sizeof asked,
@@ -96,6 +103,14 @@ static int answer_of(connection *c) {
   return atoi(c->answer + 9);
 }
 
+static void keep(const connection *c, int64_t time) {
+  if (answers != NULL) {
+    answers[num_times].meant = c->meant;
+    snprintf(answers[num_times].begin, BEGIN, "%s", strstr(c->answer, "\r\n\r\n") + 4);
+  }
+  times[num_times++] = time;
+}
+
 static void receive(connection *c) {
   const ssize_t n = recv(c->fd, c->answer + c->size, ROOM - 1 - c->size, 0);
   if (n <= 0) {
@@ -108,7 +123,7 @@ static void receive(connection *c) {
   const int code = answer_of(c);
   if (code == 0) return;
   if (code == 200)
-    times[num_times++] = now() - c->meant;
+    keep(c, now() - c->meant);
   else if (code == 503)
     refused++;
   else
@@ -128,30 +143,50 @@ static double ms_at(double part) {
   return (double)times[at < num_times ? at : num_times - 1] * 1e-6;
 }
 
+// Before the times are sorted. 0: it cannot be written.
+static int write_answers(void) {
+  for (int64_t i = 0; i < num_times && file != NULL; i++) {
+    const char *body = answers[i].begin;
+    fprintf(file, "%.3f %.3f %.*s\n", (double)(answers[i].meant - begin) * 1e-6, (double)times[i] * 1e-6,
+            (int)strcspn(body, "\r\n"), body);
+  }
+  return file == NULL || fclose(file) == 0;
+}
+
+// When the request of that number is meant to be sent, where they come at a rate.
+static int64_t due_at(int64_t number) { return begin + (int64_t)((double)number * 1e9 / rate); }
+
 static int busy(void) { return used - num_idle; }
 
 int main(int argc, char **argv) {
-  if (argc < 5) return fprintf(stderr, "usage: load PORT RATE SECONDS TOKENS [CONNECTIONS]\n"), 2;
+  if (argc < 5) return fprintf(stderr, "usage: load PORT RATE SECONDS TOKENS [CONNECTIONS [FILE]]\n"), 2;
   port = (uint16_t)atoi(argv[1]);
-  const double rate = atof(argv[2]), seconds = atof(argv[3]);
+  rate = atof(argv[2]);
+  const double seconds = atof(argv[3]);
   const int tokens = atoi(argv[4]);
   if (argc > 5 && atoi(argv[5]) < most) most = atoi(argv[5]);
   if (tokens < 1 || tokens > MOST_TOKENS || seconds <= 0.0 || rate < 0.0 || most < 1) return 2;
   make_request(tokens);
   const int64_t room = (int64_t)((rate > 0.0 ? rate : 100000.0) * seconds) + MOST_CONNECTIONS;
   times = malloc((size_t)room * sizeof *times);
+  if (argc > 6) {
+    answers = malloc((size_t)room * sizeof *answers);
+    file = fopen(argv[6], "w");
+    if (answers == NULL || file == NULL) return fprintf(stderr, "load: no file %s\n", argv[6]), 1;
+  }
   poll_fd = epoll_create1(0);
   if (times == NULL || poll_fd < 0) return 1;
-  const int64_t begin = now(), end = begin + (int64_t)(seconds * 1e9);
+  begin = now();
+  const int64_t end = begin + (int64_t)(seconds * 1e9);
   int64_t sent = 0, answered_in_time = 0, at = begin;
   for (;;) {
-    for (; at < end; sent++) {  // all that are due
-      const int64_t due = rate > 0.0 ? begin + (int64_t)((double)sent * 1e9 / rate) : at;
+    for (;; sent++) {  // all that are due, also where this comes late
+      const int64_t due = rate > 0.0 ? due_at(sent) : at;
       if (due > at || due >= end || !ask(due)) break;
     }
     const int64_t before = num_times;
     struct epoll_event events[EVENTS];
-    const int64_t next = rate > 0.0 ? begin + (int64_t)((double)sent * 1e9 / rate) : at + second;
+    const int64_t next = rate > 0.0 ? due_at(sent) : at + second;
     const struct timespec wait = {0, next > at && next - at < 100000000 ? next - at
                                      : next > at                        ? 100000000
                                                                         : 100000};
@@ -159,12 +194,14 @@ int main(int argc, char **argv) {
     for (int i = 0; i < n; i++) receive(events[i].data.ptr);
     at = now();
     if (at <= end) answered_in_time += num_times - before;
-    if (at > end + grace || (at >= end && busy() == 0)) break;
+    const int all_sent = rate > 0.0 ? due_at(sent) >= end : at >= end;
+    if (at > end + grace || (all_sent && at >= end && busy() == 0)) break;
   }
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   const double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                      1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  if (!write_answers()) return fprintf(stderr, "load: %s cannot be written\n", argv[6]), 1;
   qsort(times, (size_t)num_times, sizeof *times, by_size);
   printf(
       "asked %lld answered %lld refused %lld failed %lld rate %.1f p50_ms %.2f p99_ms %.2f p999_ms %.2f cpu "
