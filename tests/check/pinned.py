@@ -46,6 +46,33 @@ def pip_faults(root: Path) -> list[str]:
     ]
 
 
+def jar_faults(root: Path) -> list[str]:
+    """Each jar is pinned, and another one that Maven brings is refused."""
+    folder = root / "bindings/java/examples/inference_host"
+    lines = [line for line in (folder / "jars.txt").read_text().splitlines() if not line.startswith("#")]
+    faults = [
+        f"not pinned and verified: {line}"
+        for line in lines
+        if not re.fullmatch(r"[0-9a-f]{64}  [\w.-]+:[\w.-]+:\d[\d.]*", line)
+    ]
+    _, artifact, version = lines[0].split()[1].split(":")
+    with tempfile.TemporaryDirectory() as scratch:
+        maven, jars = Path(scratch, "bin/mvn"), Path(scratch, "jars")
+        maven.parent.mkdir()
+        maven.write_text(
+            '#!/bin/sh\nfor word; do case $word in -DoutputDirectory=*) echo other >"${word#*=}'
+            f'/{artifact}-{version}.jar" ;; esac; done\n'
+        )
+        maven.chmod(0o755)
+        done = subprocess.run(
+            [folder / "fetch_jars.sh", jars], env={**os.environ, "LC_ALL": "C", "PATH": f"{maven.parent}:{os.environ['PATH']}"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode == 0 or "did NOT match" not in done.stdout + done.stderr or jars.exists():
+            faults.append(f"another jar was not refused: {done.stdout}{done.stderr}")
+    return faults
+
+
 def dev_faults(root: Path) -> list[str]:
     text = (root / "dev").read_text()
     faults = [f"dev: {match[0]}" for match in UNVERIFIED.finditer(text)]
@@ -80,7 +107,7 @@ def refused(root: Path, go: str) -> list[str]:
 
 
 def main(root: Path, go: str = "") -> int:
-    faults = go_faults(root) + pip_faults(root) + dev_faults(root) + (refused(root, go) if go else [])
+    faults = go_faults(root) + pip_faults(root) + jar_faults(root) + dev_faults(root) + (refused(root, go) if go else [])
     print("\n".join(faults))
     return 1 if faults else 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""examples/inference_host over its HTTP, in any language. In the environment: PROGRAM, and DATA, the folder of the layer's
-weights; GO where the program is in Go."""
+"""examples/inference_host over its HTTP, in any language. In the environment: PROGRAM; DATA, the folder of the layer's
+weights; GO where the program is in Go; and, where it is not safetensors, FORMAT, which the program has its models in."""
 
 import contextlib
 import http.client
@@ -22,6 +22,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import sentence_encoder  # noqa: E402  (after the path is set)
 
 PROGRAM, DATA = os.environ["PROGRAM"], pathlib.Path(os.environ["DATA"])
+FORMAT = os.environ.get("FORMAT", "safetensors")
+if FORMAT == "onnx":
+    from onnx_encoder import write
+else:
+    from sentence_encoder import write
 CLIENTS = 64
 HOUR_US = "3600000000"  # a text waits for others as long as that: it is there when a test looks
 NEAR = 2e-6
@@ -37,7 +42,7 @@ class Host:
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            [PROGRAM, *self.options, str(self.folder), "one.safetensors"],
+            [PROGRAM, *self.options, str(self.folder), "one." + FORMAT],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         line = self.process.stdout.readline()
@@ -129,9 +134,9 @@ class InferenceHost(unittest.TestCase):
         cls.folder = pathlib.Path(cls.temporary.name)
         layer = sentence_encoder.read(DATA / "weights.safetensors")
         cls.right = {}
-        for version, name in enumerate(["one.safetensors", "two.safetensors"], 1):
+        for version, name in enumerate(["one", "two"], 1):
             tensors = sentence_encoder.with_embeddings(layer, version)
-            sentence_encoder.write(cls.folder / name, tensors)
+            write(cls.folder / f"{name}.{FORMAT}", tensors)
             cls.right[version] = [sentence_encoder.Encoder(tensors).encode(ids) for ids in TEXTS]
 
     @classmethod
@@ -321,7 +326,7 @@ class Clients(InferenceHost):
 
 class Swaps(InferenceHost):
     def swap(self, host, name):
-        return host.ask("POST", "/swap", {"file": name})
+        return host.ask("POST", "/swap", {"file": f"{name}.{FORMAT}"})
 
     def test_a_swap_under_load_tears_nothing(self):
         swaps = 12
@@ -339,7 +344,7 @@ class Swaps(InferenceHost):
             load = together(8, client)
             try:
                 for number in range(2, 2 + swaps):
-                    status, content = self.swap(host, "two.safetensors" if number % 2 == 0 else "one.safetensors")
+                    status, content = self.swap(host, "two" if number % 2 == 0 else "one")
                     self.assertEqual((status, content.get("version")), (200, number))
                     # Who asks after that gets the new one.
                     after = host.encode(TEXTS[0])
@@ -358,26 +363,26 @@ class Swaps(InferenceHost):
                 host.health()
 
     def test_files_that_are_no_such_model_are_refused(self):
-        one = (self.folder / "one.safetensors").read_bytes()
-        tensors = sentence_encoder.read(self.folder / "one.safetensors")
+        one = (self.folder / ("one." + FORMAT)).read_bytes()
+        layer = sentence_encoder.read(DATA / "weights.safetensors")
+        tensors = sentence_encoder.with_embeddings(layer, 1)
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            shutil.copy(self.folder / "one.safetensors", folder)
-            (folder / "cut.safetensors").write_bytes(one[:-1000])
-            (folder / "empty.safetensors").write_bytes(b"")
-            (folder / "noise.safetensors").write_bytes(one[::-1])
+            shutil.copy(self.folder / ("one." + FORMAT), folder)
+            for kind, content in ("cut", one[:-1000]), ("empty", b""), ("noise", one[::-1]):
+                (folder / f"{kind}.{FORMAT}").write_bytes(content)
             for kind, changed in ("wide", {"encoder.layer.0.output.dense.bias": ([4], [0.0] * 4)}), (
                 "flat", {"embeddings.word_embeddings.weight": ([96], [0.0] * 96)}
             ), ("other", {"encoder.layer.0.attention.self.query.weight": ([32, 4], [0.0] * 128)}):  # fmt: skip
-                sentence_encoder.write(folder / (kind + ".safetensors"), {**tensors, **changed})
-            sentence_encoder.write(folder / "bare.safetensors", sentence_encoder.read(DATA / "weights.safetensors"))
+                write(folder / f"{kind}.{FORMAT}", {**tensors, **changed})
+            write(folder / ("bare." + FORMAT), layer)
             with Host(folder, "-r", "1") as host:
                 for wrong in "cut", "empty", "noise", "wide", "flat", "other", "bare", "none":
-                    status, content = self.swap(host, wrong + ".safetensors")
+                    status, content = self.swap(host, wrong)
                     self.assertIn(status, (400, 404), wrong)
                     self.assertTrue(content["error"])
-                for path in "../one.safetensors", "/etc/passwd", ".", "", 7, "x" * 5000:
-                    self.assertEqual(self.swap(host, path)[0], 400)
+                for path in "../one." + FORMAT, "/etc/passwd", ".", "", 7, "x" * 5000:
+                    self.assertEqual(host.ask("POST", "/swap", {"file": path})[0], 400)
                 self.assertEqual(host.health()["version"], 1)
                 self.assert_right(host.encode(TEXTS[0]), 0)
 

@@ -79,6 +79,7 @@ public class Request<T> extends CompletableFuture<T> {
                 if (work == 0) {
                     Upcalls.unregister(token);
                     uses.close();
+                    settled = true; // for who has found it meanwhile, and waits for its end
                 }
             }
         }

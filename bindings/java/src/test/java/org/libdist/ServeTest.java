@@ -11,14 +11,17 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -38,6 +41,7 @@ final class ServeTest {
         tap.add("running requests are told", on(1, ServeTest::running));
         tap.add("instances have states", ServeTest::states);
         tap.add("the instances' end cancels", on(1, ServeTest::closeCancels));
+        tap.add("requests that come too late", on(2, ServeTest::tooLate));
         tap.add("the strategy's end cancels", ServeTest::shutdown);
         tap.add("thousands of requests", on(2, ServeTest::thousands));
         tap.add("where futures are completed", on(1, ServeTest::completions));
@@ -250,6 +254,33 @@ final class ServeTest {
         check(report.status() == Status.DEADLINE_EXCEEDED && report.getMessage().contains("2 requests"), report);
         failed(Status.CANCELLED, running);
         failed(Status.CANCELLED, queued);
+    }
+
+    /** The instances' end waits for none that it has refused. */
+    private static void tooLate(Strategy strategy) throws Exception {
+        AtomicBoolean over = new AtomicBoolean();
+        Set<Status> seen = ConcurrentHashMap.newKeySet();
+        strategy.openInstances();
+        FutureTask<Void> submits = new FutureTask<>(() -> {
+            while (!over.get()) {
+                try {
+                    strategy.submit(replica -> 1).get();
+                } catch (DistException e) {
+                    seen.add(e.status());
+                }
+            }
+            return null;
+        });
+        new Thread(submits).start();
+        for (int i = 0; i < 100; i++) {
+            strategy.closeInstances(FOREVER);
+            strategy.openInstances();
+        }
+        over.set(true);
+        submits.get();
+        // FAILED_PRECONDITION: the instances are opening.
+        check(seen.remove(Status.UNAVAILABLE), seen);
+        check(Set.of(Status.FAILED_PRECONDITION).containsAll(seen), seen);
     }
 
     private static void shutdown() throws Exception {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inference_host;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.Map;
+import java.util.TreeMap;
+import org.libdist.BatcherOptions;
+
+/** The command line, which is that of the host in C. */
+record Options(Path models, String file, int port, int replicas, Duration drain, int maxItems, BatcherOptions batcher) {
+    static final long[] BUCKETS = {16, 32, 64, 128, Model.MOST_TOKENS};
+
+    private static final String USAGE = """
+            usage: inference_host [OPTIONS] MODELS FILE     serves MODELS/FILE on 127.0.0.1
+              -p PORT      0: any that is free, which is printed (0)
+              -r REPLICAS  0: one for each CPU (0)
+              -q REQUESTS  that may wait (256)
+              -b TEXTS     that are encoded together, 1 to 64 (8)
+              -d MICROSECONDS that a text waits for others while a replica is free (0)
+              -t MILLISECONDS that requests have to end after SIGTERM (10000)
+            """;
+
+    /** An option: what it is where it is not given, and its bounds. */
+    private record Range(long usual, long least, long most) {
+        long parse(String word) {
+            long value = Long.parseLong(word);
+            if (value < least || value > most) {
+                throw new NumberFormatException(word);
+            }
+            return value;
+        }
+    }
+
+    private static final Map<String, Range> RANGES = Map.of(
+            "-p", new Range(0, 0, 65535),
+            "-r", new Range(0, 0, 1024),
+            "-q", new Range(256, 1, 1_000_000),
+            "-b", new Range(8, 1, 64),
+            "-d", new Range(0, 0, 3_600_000_000L),
+            "-t", new Range(10_000, 0, 3_600_000));
+
+    /** Ends the program where it cannot be read. */
+    static Options parse(String[] args) {
+        try {
+            return of(args);
+        } catch (IllegalArgumentException e) {
+            System.err.print(USAGE);
+            System.exit(2);
+            return null;
+        }
+    }
+
+    private static Options of(String[] args) {
+        Map<String, Long> given = new TreeMap<>();
+        RANGES.forEach((name, range) -> given.put(name, range.usual()));
+        int at = 0;
+        for (; at + 1 < args.length && args[at].startsWith("-"); at += 2) {
+            Range range = RANGES.get(args[at]);
+            if (range == null) {
+                throw new IllegalArgumentException(args[at]);
+            }
+            given.put(args[at], range.parse(args[at + 1]));
+        }
+        if (args.length - at != 2) {
+            throw new IllegalArgumentException("MODELS FILE");
+        }
+        int maxItems = given.get("-b").intValue();
+        BatcherOptions batcher = BatcherOptions.DEFAULT
+                .maxItems(maxItems)
+                .maxWaiting(given.get("-q"))
+                .maxDelay(Duration.of(given.get("-d"), ChronoUnit.MICROS))
+                .buckets(BUCKETS);
+        return new Options(Path.of(args[at]), args[at + 1], given.get("-p").intValue(), given.get("-r").intValue(),
+                Duration.ofMillis(given.get("-t")), maxItems, batcher);
+    }
+}
