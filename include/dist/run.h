@@ -123,8 +123,9 @@ DIST_API dist_strategy *dist_replica_strategy(const dist_replica *replica);
 typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
 
 /**
- * Runs a loop on this replica's share of the cores (by oneTBB), in pieces of at least `grain` iterations. With
- * DIST_THREADS_HOST libdist starts no thread: the calling one runs all of it. Where there are several NUMA domains and
+ * Runs a loop on this replica's share of the cores (by oneTBB), or on the calling thread and those of
+ * dist_strategy_options.executor, in pieces of at least `grain` iterations. With DIST_THREADS_HOST, without an executor and
+ * helper_threads, the calling thread runs all of it. Where there are several NUMA domains and
  * the share fits into one, oneTBB's workers run their pieces there: in the domain of the replica's CPU where it is kept
  * on one, else replicas take the domains in turn. The calling thread's affinity stays as it is.
  *
@@ -135,7 +136,7 @@ typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
  * Context  Replica.
  * Blocks   Until the loop is done. Waits for no peer.
  * Errors   INVALID_ARGUMENT    NULL, end < begin, grain < 1.
- *          RESOURCE_EXHAUSTED  oneTBB could not start; no part of the loop has run.
+ *          RESOURCE_EXHAUSTED  oneTBB could not start, or an executor's loop has no memory; no part of the loop has run.
  */
 DIST_API DIST_NODISCARD dist_status dist_parallel_for(dist_replica *replica, int64_t begin, int64_t end,
                                                       int64_t grain, dist_range_fn fn, void *user_data);

@@ -59,7 +59,7 @@ static given create_strategy(bytes* in) {
                    FIELD(dist_strategy_options, threads), FIELD(dist_strategy_options, placement),
                    FIELD(dist_strategy_options, reserved), FIELD(dist_strategy_options, timeout_ns),
                    FIELD(dist_strategy_options, num_replicas), FIELD(dist_strategy_options, numerics),
-                   FIELD(dist_strategy_options, move_host_threads), FIELD(dist_strategy_options, reserved2));
+                   FIELD(dist_strategy_options, move_host_threads), FIELD(dist_strategy_options, helper_threads));
   int32_t replicas;
   const size_t at = offsetof(dist_strategy_options, num_replicas);
   if (g.size >= at + sizeof replicas) { /* legal, but dear: hundreds of threads */
