@@ -14,7 +14,8 @@ using namespace dist::capi;
 
 namespace {
 
-constexpr int32_t kMostItems = 4096;
+constexpr int32_t kMostItems = static_cast<int32_t>(StepSizes::kMost);
+static_assert(kMostItems == 4096);
 constexpr int64_t kMostWaiting = int64_t{1} << 24;
 constexpr std::size_t kMostBuckets = 64;
 constexpr int32_t kMostResults = 1 << 16;

@@ -102,6 +102,15 @@ void Batcher::recycle(Item& item) noexcept {
 }
 
 Status Batcher::submit(const Submission& given, const Place& place, Item** out) {
+  const Status submitted = try_submit(given, place, out);
+  if (!submitted.ok()) [[unlikely]] {
+    numbers_.refused[static_cast<std::size_t>(refusal_of(submitted.code()))].fetch_add(
+        1, std::memory_order_relaxed);
+  }
+  return submitted;
+}
+
+Status Batcher::try_submit(const Submission& given, const Place& place, Item** out) {
   if (given.cancel != nullptr && given.cancel->signalled())
     return fail(DIST_CANCELLED, "the item was cancelled before it began: %s", given.cancel->reason());
   const int bucket = bucket_of(place.length);
@@ -127,6 +136,7 @@ Status Batcher::submit(const Submission& given, const Place& place, Item** out) 
   item->begin(given, now_ns, out == nullptr ? 1 : 2);
   item->bucket = bucket;
   item->bytes = place.bytes;
+  item->came_at = instances_->stamp();
   const bool linked = item->link();
   bool sooner = false;
   Status refused = kOk;
@@ -139,6 +149,7 @@ Status Batcher::submit(const Submission& given, const Place& place, Item** out) 
                      "dist_batcher_submit(): %zu items wait for a step (dist_batcher_options.max_waiting)",
                      queue_.num_waiting());
     } else {
+      numbers_.accepted.add(1);
       arm_waiting(now_ns);
       sooner = is_sooner(now_ns);
     }
@@ -176,25 +187,37 @@ void Batcher::count(int64_t* out_waiting, int64_t* out_active) noexcept {
 
 // ---- Ends ----
 
-// Why it is to end now, under the mutex; false: it is not.
-bool Batcher::is_over(const Item& item, int64_t now_ns, ErrorRecord* out) const noexcept {
-  const bool late = item.deadline_ns != 0 && now_ns >= item.deadline_ns;
-  if (!item.told && !late && !item.cancel_asked.load(std::memory_order_relaxed)) return false;
-  *out = ErrorRecord{};
-  if (item.cancel_asked.load(std::memory_order_relaxed)) {
-    const Cancel* const by = item.cancel_object();
-    out->code = DIST_CANCELLED;
-    std::snprintf(out->message, sizeof out->message, "the item was cancelled: %.900s",
-                  by != nullptr && by->signalled() ? by->reason() : "dist_work_cancel()");
-  } else if (late) {
-    out->code = DIST_DEADLINE_EXCEEDED;
-    std::snprintf(out->message, sizeof out->message, "the item's deadline of %s was over %s",
+// How it is to end now, under the mutex; DIST_OK: it goes on. Once it is to end, it stays so.
+dist_status Batcher::over_as(const Item& item, int64_t now_ns) const noexcept {
+  if (item.cancel_asked.load(std::memory_order_relaxed)) return DIST_CANCELLED;
+  if (item.deadline_ns != 0 && now_ns >= item.deadline_ns) return DIST_DEADLINE_EXCEEDED;
+  return item.told ? closing_.code : DIST_OK;
+}
+
+// Why it is over as that. Under the mutex.
+ErrorRecord Batcher::why_over(const Item& item, dist_status as) const noexcept {
+  ErrorRecord why;
+  why.code = as;
+  if (as == DIST_DEADLINE_EXCEEDED) {
+    std::snprintf(why.message, sizeof why.message, "the item's deadline of %s was over %s",
                   DurationText(item.timeout_ns()).text,
-                  item.instance() < 0 ? "before a step had it" : "between two steps");
+                  item.joined ? "before its last step was" : "before a step had it");
+  } else if (item.cancel_asked.load(std::memory_order_relaxed)) {
+    const Cancel* const by = item.cancel_object();
+    std::snprintf(why.message, sizeof why.message, "the item was cancelled: %.900s",
+                  by != nullptr && by->signalled() ? by->reason() : "dist_work_cancel()");
   } else {
-    *out = closing_;
+    return closing_;
   }
-  return true;
+  return why;
+}
+
+// It leaves the queue, and is counted. Under the mutex; `now` is a stamp.
+void Batcher::leave(Item& item, dist_status outcome, uint64_t now) noexcept {
+  item.outcome = outcome;
+  numbers_.ended[static_cast<std::size_t>(end_of(outcome))].add(1);
+  if (item.joined) numbers_.waited.add(now > item.came_at ? now - item.came_at : 0);
+  queue_.leave(item);
 }
 
 void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
@@ -209,7 +232,7 @@ void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
     // One in a step ends with that; one that has not arrived yet, before it does; one that is about to end anyway has left.
     if (item.in_step()) return queue_.tell(item);
     if (!waits && item.instance() < 0) return;
-    queue_.leave(item);
+    leave(item, why.code, instances_->stamp());
     arm_waiting(instances_->host().now_ns());
   }
   in_signal ? item.end_in_signal(why) : item.end(Status(why.code), &why);
@@ -233,8 +256,8 @@ int64_t Batcher::tend() noexcept {
         queue_.tell(*over);
         continue;
       }
-      if (!is_over(*over, now_ns, &why)) continue;
-      queue_.leave(*over);
+      why = why_over(*over, over_as(*over, now_ns));
+      leave(*over, why.code, instances_->stamp());
     }
     over->end(Status(why.code), &why);
   }
@@ -257,7 +280,7 @@ void Batcher::end_all(const ErrorRecord& why) noexcept {
         }
       }
       if (one == nullptr) return;
-      queue_.leave(*one);
+      leave(*one, why.code, instances_->stamp());
     }
     one->end(Status(why.code), &why);
   }
@@ -285,7 +308,9 @@ Status Batcher::check_wanted(const Item& item) noexcept {
   ErrorRecord why;
   {
     const std::lock_guard lock(mutex_);
-    if (!is_over(item, instances_->host().now_ns(), &why)) return kOk;
+    const dist_status as = over_as(item, instances_->host().now_ns());
+    if (as == DIST_OK) return kOk;
+    why = why_over(item, as);
   }
   return fail(why);
 }

@@ -20,6 +20,7 @@
 #include "core/serve/batch_queue.hpp"
 #include "core/serve/instances.hpp"
 #include "core/serve/item.hpp"
+#include "core/serve/item_numbers.hpp"
 #include "core/serve/request.hpp"
 
 namespace dist {
@@ -51,6 +52,7 @@ class Batcher final : public Counted {
 
   Status submit(const Submission& given, const Place& place, Item** out);
   void count(int64_t* out_waiting, int64_t* out_active) noexcept;
+  const ItemNumbers& numbers() const noexcept { return numbers_; }
   // FAILED_PRECONDITION where it has items, or works of them are left.
   static Status destroy(Batcher* batcher) noexcept;
 
@@ -59,7 +61,9 @@ class Batcher final : public Counted {
   int64_t tend() noexcept;
   // Ends all items, those in a step when that is over.
   void end_all(const ErrorRecord& why) noexcept;
-  Batcher* next = nullptr;  // of the same strategy
+  // Of the same strategy: by its number, the least that no other one had when it was made.
+  Batcher* next = nullptr;
+  int number = 0;
 
   // ---- For items ----
   void cancel(Item& item, const char* reason, bool in_signal) noexcept;
@@ -75,6 +79,7 @@ class Batcher final : public Counted {
   friend class Step;
 
   ~Batcher() override;
+  Status try_submit(const Submission& given, const Place& place, Item** out);
   Status acquire(Item** out);
   int bucket_of(int64_t length) const noexcept;
   bool is_sooner(int64_t now_ns) noexcept;
@@ -83,11 +88,16 @@ class Batcher final : public Counted {
   void arm_waiting(int64_t now_ns) noexcept;
   void stand_in_line(int wants, int32_t priority) noexcept;
   bool form(Step& step, int instance) noexcept;
+  void count_joined(const Step& step) noexcept;
+  void count_step(const Step& step, uint64_t now) noexcept;
   void end_chain(Item* first, Status status, const ErrorRecord* why) noexcept;
+  void end_unwanted(Item& item) noexcept;
   void leave_line(const Step& step) noexcept;
   void put_away(Step& step) noexcept;
   void over(Step& step, Status status, const ErrorRecord* why) noexcept;
-  bool is_over(const Item& item, int64_t now_ns, ErrorRecord* out) const noexcept;
+  dist_status over_as(const Item& item, int64_t now_ns) const noexcept;
+  ErrorRecord why_over(const Item& item, dist_status as) const noexcept;
+  void leave(Item& item, dist_status outcome, uint64_t now) noexcept;
 
   const Ref<Instances> instances_;
   const Options options_;
@@ -100,8 +110,9 @@ class Batcher final : public Counted {
   bool by_name_ = false;          // who has room is told one by one
   int64_t next_ns_ = 0;           // that the clock knows of; 0: none
   ErrorRecord closing_;           // of those who are told to end
-  Promise* spare_ = nullptr;      // items that serve again
-  std::size_t out_ = 0;           // items that somebody has a use of
+  ItemNumbers numbers_;
+  Promise* spare_ = nullptr;  // items that serve again
+  std::size_t out_ = 0;       // items that somebody has a use of
   std::size_t steps_out_ = 0;
   bool short_of_steps_ = false;  // one was wanted, and none idle
 };

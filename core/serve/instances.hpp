@@ -70,6 +70,8 @@ class Instances final : public Counted, public Tenant {
   int num_instances() const noexcept { return static_cast<int>(seats_.size()); }
   // One more that is to end; or why not.
   Status accept(const char* call) noexcept;
+  // A moment, as the recorders have it.
+  uint64_t stamp() const noexcept { return clock_.now(); }
   // What a submission needs of the helpers; `clock`: that of deadlines, whether it has one or not.
   Status need_helpers(const Submission& given, bool clock) noexcept;
   void deadline_changed() noexcept { helpers_.deadline_changed(); }
@@ -135,6 +137,8 @@ class Instances final : public Counted, public Tenant {
     uint64_t stuck;
   };
   Counts counts() const noexcept;
+  // They stand by their numbers; none: there are not as many.
+  Ref<Batcher> batcher(std::size_t which) const noexcept;
   Options options() const noexcept {
     const std::lock_guard lock(mutex_);
     return options_;
@@ -217,7 +221,6 @@ class Instances final : public Counted, public Tenant {
   Status refusal(const char* call) const noexcept;
   bool some_begin() const noexcept;
   void end_if_none_is_left(const ErrorRecord& why) noexcept;
-  Ref<Batcher> batcher(std::size_t which) noexcept;
   int64_t end_overdue_requests() noexcept;
   void refuse_askers() noexcept;
   Status try_submit(const Submission& given, Request** out);
@@ -291,7 +294,7 @@ class Instances final : public Counted, public Tenant {
   std::atomic<std::size_t> accepted_{0};                       // or whose end has not been told
   std::atomic<int> askers_{0};                                 // threads in take_all()
   Asker entering_;                                             // of the host's threads
-  std::mutex batchers_mutex_;
+  mutable std::mutex batchers_mutex_;
   Batcher* batchers_ = nullptr;
   Word settled_;  // how often something has changed that open() and close() wait for
   Word ends_;

@@ -19,6 +19,8 @@ void Item::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
   priority = given.priority;
   deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
   state = nullptr;
+  joined = false;
+  outcome = DIST_OK;
   ends = false;
   arrives_.store(given.completions != nullptr, std::memory_order_relaxed);
   has_handle_.store(uses > 1, std::memory_order_relaxed);

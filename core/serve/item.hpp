@@ -36,8 +36,11 @@ class Item final : public Promise, public BatchQueue::Entry {
   // The use that ends is the caller's. Nobody is in a step with it any more.
   void end(Status status, const ErrorRecord* why) noexcept override;
 
-  void* state = nullptr;        // of the host's
-  Item* next_to_end = nullptr;  // `next` may be that of completions
+  void* state = nullptr;          // of the host's
+  uint64_t came_at = 0;           // a stamp of the recorders'
+  bool joined = false;            // a step has had it
+  dist_status outcome = DIST_OK;  // when it leaves the queue: its end, where no step says of it
+  Item* next_to_end = nullptr;    // `next` may be that of completions
   // What the step that it is in says of its end.
   bool ends = false;
   dist_status ends_with = DIST_OK;

@@ -87,19 +87,21 @@ bool Batcher::form(Step& step, int instance) noexcept {
     leave_line(step);
     step.is_taken = true;
     step.at = instance;
+    step.begun_at = instances_->stamp();
     // Those that nobody wants any more.
-    ErrorRecord why;
     for (std::size_t i = 0; i < queue_.items(instance).size();) {
       auto& item = static_cast<Item&>(*queue_.items(instance)[i]);
-      if (!is_over(item, now_ns, &why)) {
+      const dist_status as = over_as(item, now_ns);
+      if (as == DIST_OK) {
         ++i;
         continue;
       }
-      queue_.leave(item);
+      leave(item, as, step.begun_at);
       item.next_to_end = std::exchange(over, &item);
     }
     const std::size_t waited = queue_.num_waiting();
     step.set_count(queue_.form(instance, now_ns, step.room()));
+    count_joined(step);
     // It has no room for those who wait: who has, is told by name, or this instance would take the next step for any, too.
     by_name_ = any && queue_.num_waiting() == waited && queue_.is_due(now_ns);
     arm_waiting(now_ns);
@@ -108,24 +110,42 @@ bool Batcher::form(Step& step, int instance) noexcept {
   return !step.items().empty();
 }
 
-// Items that have left the queue, each as it says itself, or as the step.
+// Under the mutex: who is in a step for the first time.
+void Batcher::count_joined(const Step& step) noexcept {
+  for (BatchQueue::Entry* const each : step.items()) {
+    auto& item = static_cast<Item&>(*each);
+    if (std::exchange(item.joined, true)) continue;
+    numbers_.queued.add(step.begun_at > item.came_at ? step.begun_at - item.came_at : 0);
+  }
+}
+
+// Items that have left the queue, each as the step says of it, or as all, or as nobody wants it any more.
 void Batcher::end_chain(Item* first, Status status, const ErrorRecord* why) noexcept {
   while (first != nullptr) {
     Item& item = *std::exchange(first, first->next_to_end);
-    ErrorRecord reason;
-    bool over = false;
-    if (!item.ends) {
-      const std::lock_guard lock(mutex_);
-      over = is_over(item, instances_->host().now_ns(), &reason);
-    }
     if (item.ends) {
       item.end(Status(item.ends_with), item.ends_with == DIST_OK ? nullptr : item.why);
-    } else if (!status.ok() || !over) {
+    } else if (item.outcome == status.code()) {
       item.end(status, why);
     } else {
-      item.end(Status(reason.code), &reason);
+      end_unwanted(item);
     }
   }
+}
+
+void Batcher::end_unwanted(Item& item) noexcept {
+  ErrorRecord why;
+  {
+    const std::lock_guard lock(mutex_);
+    why = why_over(item, item.outcome);
+  }
+  item.end(Status(why.code), &why);
+}
+
+// Under the mutex.
+void Batcher::count_step(const Step& step, uint64_t now) noexcept {
+  numbers_.sizes.add(step.items().size());
+  numbers_.computed.add(now > step.begun_at ? now - step.begun_at : 0);
 }
 
 // It has ended, or never begins.
@@ -135,17 +155,21 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why) noexcept {
   {
     const std::lock_guard lock(mutex_);
     const int64_t now_ns = instances_->host().now_ns();
-    ErrorRecord ignored;
     if (!step.is_taken) {
       leave_line(step);
     } else if (!step.items().empty()) {
+      const uint64_t now = instances_->stamp();
+      count_step(step, now);
       for (BatchQueue::Entry* const each : step.items()) {
         auto& item = static_cast<Item&>(*each);
-        if (!item.ends && status.ok() && options_.continuous && !is_over(item, now_ns, &ignored)) {
+        const dist_status as = item.ends     ? item.ends_with
+                               : status.ok() ? over_as(item, now_ns)
+                                             : status.code();
+        if (options_.continuous && as == DIST_OK && !item.ends) {
           item.held = item.is_full();
           continue;
         }
-        queue_.leave(item);
+        leave(item, as, now);
         item.next_to_end = std::exchange(ending, &item);
       }
       queue_.end_step(step.at);

@@ -23,6 +23,7 @@ class Batcher::Step final : public Request {
 
   bool is_taken = false;  // an instance has it,
   int at = -1;            // this one
+  uint64_t begun_at = 0;  // a stamp
   std::span<BatchQueue::Entry*> room() noexcept { return room_; }
   std::span<BatchQueue::Entry* const> items() const noexcept { return std::span(room_).first(count_); }
   void set_count(std::size_t count) noexcept { count_ = count; }
