@@ -193,6 +193,7 @@ dist_status dist_batch_check(dist_batch* batch, std::size_t i) {
     if (item == nullptr)
       return invalid_argument("dist_batch_check(): i is %zu; the step has %zu items", i,
                               unwrap(batch)->size());
+    DIST_TRY(unwrap(batch)->check_here("dist_batch_check"));
     return unwrap(batch)->batcher().check_wanted(*item);
   });
 }
@@ -205,7 +206,10 @@ dist_status dist_batch_emit(dist_batch* batch, std::size_t i, void* result) {
     if (item == nullptr)
       return invalid_argument("dist_batch_emit(): i is %zu; the step has %zu items", i,
                               unwrap(batch)->size());
-    if (item->emit(result)) return kOk;
+    DIST_TRY(unwrap(batch)->check_here("dist_batch_emit"));
+    const Item::Emitted emitted = item->emit(result);
+    if (emitted == Item::Emitted::kKept) return kOk;
+    if (emitted == Item::Emitted::kLeft) return Batch::is_left("dist_batch_emit");
     return fail(DIST_RESOURCE_EXHAUSTED,
                 "dist_batch_emit(): %d results of this item have not been taken "
                 "(dist_batcher_options.max_results), or there "

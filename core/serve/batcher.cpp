@@ -18,19 +18,32 @@ Batcher::Batcher(Memory& memory, Instances& instances, Options options)
       instances_(Ref<Instances>::share(&instances)),
       options_(std::move(options)),
       queue_(memory, instances.num_instances(), options_.queue),
-      steps_(&memory),
-      armed_(static_cast<std::size_t>(instances.num_instances()), false, &memory) {
-  // One that stands in line and one that is under way, of each instance; one for any, and one that is taken out of the line.
-  const std::size_t most = 2 * armed_.size() + 2;
-  steps_.reserve(most);
-  while (steps_.size() < most) {
-    steps_.push_back(make_counted<Step>(memory, instances, *this));
-    steps_.back()->next = std::exchange(idle_, &*steps_.back());
+      armed_(static_cast<std::size_t>(instances.num_instances()), false, &memory),
+      stepping_(armed_.size(), nullptr, &memory) {
+  try {
+    while (num_steps_ < num_steps_at_work()) add_step(*make_counted<Step>(memory, instances, *this).take());
+  } catch (const std::bad_alloc&) {
+    free_steps();
+    throw;
   }
 }
 
 Batcher::~Batcher() {
   while (spare_ != nullptr) std::exchange(spare_, spare_->next)->release();
+  free_steps();
+}
+
+// One that stands in line and one that is under way, of each instance; one for any, and one that is taken out of the line.
+std::size_t Batcher::num_steps_at_work() const noexcept { return 2 * armed_.size() + 2; }
+
+void Batcher::add_step(Step& step) noexcept {
+  step.next_of_all = std::exchange(steps_, &step);
+  step.next = std::exchange(idle_, &step);
+  ++num_steps_;
+}
+
+void Batcher::free_steps() noexcept {
+  while (steps_ != nullptr) std::exchange(steps_, steps_->next_of_all)->release();
 }
 
 Status Batcher::destroy(Batcher* batcher) noexcept {
@@ -47,15 +60,20 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
     {
       // Steps without items, which stand in line yet.
       const std::lock_guard lock(batcher->mutex_);
-      for (const Ref<Step>& each : batcher->steps_) {
+      for (Step* each = batcher->steps_; each != nullptr; each = each->next_of_all) {
         if (!instances.withdraw_step(*each)) continue;
         batcher->leave_line(*each);
         batcher->put_away(*each);
         batcher->release();  // the host's handle is left
       }
-      if (batcher->steps_out_ == 0) {
-        if (batcher->out_ == 0) break;
-        return failed_precondition("dist_batcher_destroy(): works of items are left; destroy them first");
+      if (batcher->steps_out_ == batcher->steps_left_) {
+        // What a function that has been left alone has, it lets go of when it returns.
+        std::size_t left = 0;
+        for (const Item* each = batcher->left_; each != nullptr; each = each->next_left)
+          left += each->is_used_once() ? 1 : 0;
+        if (batcher->out_ == left) break;
+        if (batcher->going_ == 0)
+          return failed_precondition("dist_batcher_destroy(): works of items are left; destroy them first");
       }
     }
     yield_this_thread();
@@ -230,7 +248,7 @@ void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
     item.cancel_asked.store(true, std::memory_order_relaxed);
     const bool waits = item.queued;
     // One in a step ends with that; one that has not arrived yet, before it does; one that is about to end anyway has left.
-    if (item.in_step()) return queue_.tell(item);
+    if (item.in_step()) return tell(item);
     if (!waits && item.instance() < 0) return;
     leave(item, why.code, instances_->stamp());
     arm_waiting(instances_->host().now_ns());
@@ -253,7 +271,7 @@ int64_t Batcher::tend() noexcept {
       }
       over = static_cast<Item*>(first);
       if (over->in_step()) {
-        queue_.tell(*over);
+        tell(*over);
         continue;
       }
       why = why_over(*over, over_as(*over, now_ns));
@@ -272,11 +290,8 @@ void Batcher::end_all(const ErrorRecord& why) noexcept {
       one = static_cast<Item*>(queue_.any_waiting());
       for (int i = 0; one == nullptr && i < queue_.num_instances(); ++i) {
         for (BatchQueue::Entry* const each : queue_.items(i)) {
-          if (each->in_step()) {
-            queue_.tell(*each);
-          } else {
-            one = static_cast<Item*>(each);
-          }
+          auto* const item = static_cast<Item*>(each);
+          item->in_step() ? tell(*item) : void(one = item);
         }
       }
       if (one == nullptr) return;
@@ -302,6 +317,18 @@ void Batcher::free_state(Item& item) noexcept {
 
 void Batcher::free_result(void* result) noexcept {
   if (options_.free_result != nullptr) options_.free(options_.free_result, result, options_.user_data);
+}
+
+Status Batch::check_here(const char* call) const noexcept {
+  return left_.load(std::memory_order_relaxed) ? is_left(call) : kOk;
+}
+
+Status Batch::is_left(const char* call) noexcept {
+  return fail(
+      DIST_CANCELLED,
+      "%s(): the step's items have ended without its function, which did not return, and its replica has "
+      "got another thread (dist_instances_options.stuck_ns)",
+      call);
 }
 
 Status Batcher::check_wanted(const Item& item) noexcept {

@@ -33,6 +33,7 @@
 namespace dist {
 
 class Batcher;
+class Item;
 class Stuck;
 
 class Instances final : public Counted, public Tenant {
@@ -80,6 +81,8 @@ class Instances final : public Counted, public Tenant {
   void raise_step(Request& step, int32_t priority) noexcept;
   // False: it does not stand there.
   bool withdraw_step(Request& step) noexcept;
+  // One of its items is to end; nothing where the instance does not run it.
+  void tell_step(int rank, const Request& step) noexcept;
 
   // *out has one use, the caller's; NULL: it wants none.
   Status submit(const Submission& given, Request** out);
@@ -255,8 +258,12 @@ class Instances final : public Counted, public Tenant {
   void occupy(Seat& seat, Request* request) noexcept;
   void watch(Seat& seat, int64_t end_ns) noexcept;
   void watch_told(Seat& seat) noexcept;
-  Status prepare(int rank, Stuck** out_stuck, InnerPool** out_pool) noexcept;
-  ErrorRecord why_stuck(int rank, const Request& request) const noexcept;
+  struct Replacement;
+  Status prepare(int rank, Replacement& out) noexcept;
+  ErrorRecord why_stuck(int rank, Request& running) const noexcept;
+  bool leave_alone(int rank, Replacement& with) noexcept;
+  Item* leave_items_alone(int rank, Request& running) noexcept;
+  Status put_in_place(int rank) noexcept;
   void replace(int rank) noexcept;
   void record_left(int rank, const Request& request, dist_status status) noexcept;
   static dist_status call_request(Replica& replica, const Body& self);

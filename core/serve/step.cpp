@@ -3,6 +3,8 @@
 #include "core/serve/step.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <new>
 #include <utility>
 
 namespace dist {
@@ -17,6 +19,7 @@ void Batcher::Step::begin_step(int instance, int32_t of) noexcept {
   deadline_ns = 0;
   is_taken = false;
   at = -1;
+  left.store(false, std::memory_order_relaxed);
   count_ = 0;
 }
 
@@ -24,7 +27,7 @@ dist_status Batcher::Step::call(Replica& replica, const Body& self) {
   auto& step = *static_cast<Step*>(self.context);
   Batcher& batcher = step.batcher_;
   if (!batcher.form(step, static_cast<int>(replica.local()))) return DIST_OK;
-  Batch batch(batcher, step.items());
+  Batch batch(batcher, step.items(), step.left);
   return batcher.options_.step(replica, batch, batcher.options_);
 }
 
@@ -82,6 +85,8 @@ bool Batcher::form(Step& step, int instance) noexcept {
   bool any = false;
   {
     const std::lock_guard lock(mutex_);
+    // Told to end with all, and late to begin.
+    if (step.left.load(std::memory_order_relaxed)) return false;
     const int64_t now_ns = instances_->host().now_ns();
     any = &step == any_;
     leave_line(step);
@@ -101,6 +106,7 @@ bool Batcher::form(Step& step, int instance) noexcept {
     }
     const std::size_t waited = queue_.num_waiting();
     step.set_count(queue_.form(instance, now_ns, step.room()));
+    stepping_[static_cast<std::size_t>(instance)] = &step;
     count_joined(step);
     // It has no room for those who wait: who has, is told by name, or this instance would take the next step for any, too.
     by_name_ = any && queue_.num_waiting() == waited && queue_.is_due(now_ns);
@@ -192,6 +198,90 @@ void Batcher::put_away(Step& step) noexcept {
   if (!std::exchange(short_of_steps_, false)) return;
   for (int i = 0; i < queue_.num_instances(); ++i) arm(i);
   arm_waiting(instances_->host().now_ns());
+}
+
+// ---- Steps that do not return ----
+
+// Under the mutex: it is to end while it is in a step.
+void Batcher::tell(Item& item) noexcept {
+  queue_.tell(item);
+  const int instance = item.instance();
+  instances_->tell_step(instance, *stepping_[static_cast<std::size_t>(instance)]);
+}
+
+Status Batcher::provide_step() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (num_steps_ > num_steps_at_work() + steps_left_) return kOk;
+  }
+  try {
+    Step* const one = make_counted<Step>(memory(), *instances_, *this).take();
+    const std::lock_guard lock(mutex_);
+    add_step(*one);
+    return kOk;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+void Batcher::leave_alone(int instance, Request& running, Item** chain) noexcept {
+  const std::lock_guard lock(mutex_);
+  const int64_t now_ns = instances_->host().now_ns();
+  const uint64_t now = instances_->stamp();
+  const bool is_own = running.batcher() == this;
+  const bool cancelled = is_own && running.cancel_asked.load(std::memory_order_relaxed);
+  // From the back, where none is moved: the first one is the chain's first.
+  while (!queue_.items(instance).empty()) {
+    auto& item = static_cast<Item&>(*queue_.items(instance).back());
+    const dist_status as = over_as(item, now_ns);
+    leave(item, as != DIST_OK ? as : cancelled ? DIST_CANCELLED : DIST_UNAVAILABLE, now);
+    item.cut_off();
+    item.next_left = std::exchange(left_, &item);
+    item.next_to_end = std::exchange(*chain, &item);
+  }
+  if (!is_own) return;
+  auto& step = static_cast<Step&>(running);
+  step.left.store(true, std::memory_order_relaxed);
+  ++steps_left_;
+  if (!step.is_taken) return leave_line(step);
+  if (!step.items().empty()) count_step(step, now);
+  queue_.end_step(instance);
+}
+
+ErrorRecord Batcher::why_left(const Item& item, const ErrorRecord& stuck) noexcept {
+  ErrorRecord why = stuck;
+  why.code = item.outcome;
+  const std::lock_guard lock(mutex_);
+  if (item.outcome == over_as(item, instances_->host().now_ns())) {
+    std::snprintf(why.message, sizeof why.message, "%.500s; %.500s", why_over(item, item.outcome).message,
+                  stuck.message);
+  }
+  return why;
+}
+
+void Batcher::let_go_of_left(Item& item) noexcept {
+  const Ref<Batcher> kept = Ref<Batcher>::share(this);
+  {
+    const std::lock_guard lock(mutex_);
+    Item** at = &left_;
+    while (*at != &item) at = &(*at)->next_left;
+    *at = item.next_left;
+    ++going_;
+  }
+  item.let_go();
+  const std::lock_guard lock(mutex_);
+  --going_;
+}
+
+// On the thread that was left alone in it. The strategy may have ended.
+void Batcher::back(Step& step) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    step.next = std::exchange(idle_, &step);
+    --steps_out_;
+    --steps_left_;
+  }
+  release();
 }
 
 }  // namespace dist
