@@ -320,6 +320,7 @@ void Batcher::free_result(void* result) noexcept {
 }
 
 Status Batch::check_here(const char* call) const noexcept {
+  if (batcher_.memory().forked()) return in_forked_child();
   return left_.load(std::memory_order_relaxed) ? is_left(call) : kOk;
 }
 
