@@ -14,7 +14,8 @@ using namespace dist::capi;
 
 namespace {
 
-constexpr int32_t kMostItems = 4096;
+constexpr int32_t kMostItems = static_cast<int32_t>(StepSizes::kMost);
+static_assert(kMostItems == 4096);
 constexpr int64_t kMostWaiting = int64_t{1} << 24;
 constexpr std::size_t kMostBuckets = 64;
 constexpr int32_t kMostResults = 1 << 16;
@@ -192,6 +193,7 @@ dist_status dist_batch_check(dist_batch* batch, std::size_t i) {
     if (item == nullptr)
       return invalid_argument("dist_batch_check(): i is %zu; the step has %zu items", i,
                               unwrap(batch)->size());
+    DIST_TRY(unwrap(batch)->check_here("dist_batch_check"));
     return unwrap(batch)->batcher().check_wanted(*item);
   });
 }
@@ -204,7 +206,10 @@ dist_status dist_batch_emit(dist_batch* batch, std::size_t i, void* result) {
     if (item == nullptr)
       return invalid_argument("dist_batch_emit(): i is %zu; the step has %zu items", i,
                               unwrap(batch)->size());
-    if (item->emit(result)) return kOk;
+    DIST_TRY(unwrap(batch)->check_here("dist_batch_emit"));
+    const Item::Emitted emitted = item->emit(result);
+    if (emitted == Item::Emitted::kKept) return kOk;
+    if (emitted == Item::Emitted::kLeft) return Batch::is_left("dist_batch_emit");
     return fail(DIST_RESOURCE_EXHAUSTED,
                 "dist_batch_emit(): %d results of this item have not been taken "
                 "(dist_batcher_options.max_results), or there "

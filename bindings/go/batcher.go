@@ -160,6 +160,9 @@ func (b *Batch) item(i int) *Item {
 	return registered[*Item](cdist.Dist_batch_user_data(b.native, int64(i)))
 }
 
+// has says whether the step has an item i, and goes on.
+func (b *Batch) has(i int) bool { return i >= 0 && i < b.Size() }
+
 var errNoItem = newError(ErrInvalidArgument, "the step has no such item, or is over")
 
 // Size is how many items the step has; 0 when its function is over.
@@ -211,17 +214,20 @@ func (b *Batch) SetState(i int, state any) {
 
 // Check says whether item i is still wanted: nil, or why it ends after the step.
 func (b *Batch) Check(i int) error {
-	item := b.item(i)
-	if item == nil {
+	if !b.has(i) {
 		return errNoItem
 	}
-	return byContextOf(item.ctx, fromNative(cdist.Dist_batch_check(b.native, int64(i))), "the context ended the item")
+	err := fromNative(cdist.Dist_batch_check(b.native, int64(i)))
+	if item := b.item(i); item != nil {
+		return byContextOf(item.ctx, err, "the context ended the item")
+	}
+	return err // the step was stuck, and its items have ended
 }
 
 // Emit gives a partial result of item i: Item.Take takes them in their order. ErrResourceExhausted says that
 // BatcherOptions.MaxResults have not been taken; a step that emits one for each item never sees that.
 func (b *Batch) Emit(i int, result any) error {
-	if b.item(i) == nil {
+	if !b.has(i) {
 		return errNoItem
 	}
 	token := register(&itemObject{result})

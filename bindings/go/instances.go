@@ -28,7 +28,8 @@ type InstancesOptions struct {
 	// HelperThreads: with Goroutines, whether libdist may start the thread that watches deadlines. Else it always may.
 	HelperThreads bool
 	// Stuck is how long after its deadline or cancel a request's function may go on before its replica gets another thread,
-	// which makes a state of its own and warms up; 0: that is never done. Not with Goroutines.
+	// which makes a state of its own and warms up; 0: that is never done. A batcher's step may go on as long after one of its
+	// items was to end: then all items of its instance end, with ErrUnavailable where they were not to. Not with Goroutines.
 	Stuck       time.Duration
 	MaxReplaced int // how often that may be done; 0: 4 times
 }

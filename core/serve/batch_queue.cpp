@@ -55,6 +55,7 @@ void BatchQueue::leave(Entry& entry) noexcept {
   if (from.items.empty()) ++empty_;
   from.bytes -= entry.bytes;
   entry.instance_ = -1;
+  entry.in_step_ = false;
   --active_;
 }
 

@@ -18,19 +18,32 @@ Batcher::Batcher(Memory& memory, Instances& instances, Options options)
       instances_(Ref<Instances>::share(&instances)),
       options_(std::move(options)),
       queue_(memory, instances.num_instances(), options_.queue),
-      steps_(&memory),
-      armed_(static_cast<std::size_t>(instances.num_instances()), false, &memory) {
-  // One that stands in line and one that is under way, of each instance; one for any, and one that is taken out of the line.
-  const std::size_t most = 2 * armed_.size() + 2;
-  steps_.reserve(most);
-  while (steps_.size() < most) {
-    steps_.push_back(make_counted<Step>(memory, instances, *this));
-    steps_.back()->next = std::exchange(idle_, &*steps_.back());
+      armed_(static_cast<std::size_t>(instances.num_instances()), false, &memory),
+      stepping_(armed_.size(), nullptr, &memory) {
+  try {
+    while (num_steps_ < num_steps_at_work()) add_step(*make_counted<Step>(memory, instances, *this).take());
+  } catch (const std::bad_alloc&) {
+    free_steps();
+    throw;
   }
 }
 
 Batcher::~Batcher() {
   while (spare_ != nullptr) std::exchange(spare_, spare_->next)->release();
+  free_steps();
+}
+
+// One that stands in line and one that is under way, of each instance; one for any, and one that is taken out of the line.
+std::size_t Batcher::num_steps_at_work() const noexcept { return 2 * armed_.size() + 2; }
+
+void Batcher::add_step(Step& step) noexcept {
+  step.next_of_all = std::exchange(steps_, &step);
+  step.next = std::exchange(idle_, &step);
+  ++num_steps_;
+}
+
+void Batcher::free_steps() noexcept {
+  while (steps_ != nullptr) std::exchange(steps_, steps_->next_of_all)->release();
 }
 
 Status Batcher::destroy(Batcher* batcher) noexcept {
@@ -47,15 +60,20 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
     {
       // Steps without items, which stand in line yet.
       const std::lock_guard lock(batcher->mutex_);
-      for (const Ref<Step>& each : batcher->steps_) {
+      for (Step* each = batcher->steps_; each != nullptr; each = each->next_of_all) {
         if (!instances.withdraw_step(*each)) continue;
         batcher->leave_line(*each);
         batcher->put_away(*each);
         batcher->release();  // the host's handle is left
       }
-      if (batcher->steps_out_ == 0) {
-        if (batcher->out_ == 0) break;
-        return failed_precondition("dist_batcher_destroy(): works of items are left; destroy them first");
+      if (batcher->steps_out_ == batcher->steps_left_) {
+        // What a function that has been left alone has, it lets go of when it returns.
+        std::size_t left = 0;
+        for (const Item* each = batcher->left_; each != nullptr; each = each->next_left)
+          left += each->is_used_once() ? 1 : 0;
+        if (batcher->out_ == left) break;
+        if (batcher->going_ == 0)
+          return failed_precondition("dist_batcher_destroy(): works of items are left; destroy them first");
       }
     }
     yield_this_thread();
@@ -102,6 +120,15 @@ void Batcher::recycle(Item& item) noexcept {
 }
 
 Status Batcher::submit(const Submission& given, const Place& place, Item** out) {
+  const Status submitted = try_submit(given, place, out);
+  if (!submitted.ok()) [[unlikely]] {
+    numbers_.refused[static_cast<std::size_t>(refusal_of(submitted.code()))].fetch_add(
+        1, std::memory_order_relaxed);
+  }
+  return submitted;
+}
+
+Status Batcher::try_submit(const Submission& given, const Place& place, Item** out) {
   if (given.cancel != nullptr && given.cancel->signalled())
     return fail(DIST_CANCELLED, "the item was cancelled before it began: %s", given.cancel->reason());
   const int bucket = bucket_of(place.length);
@@ -127,6 +154,7 @@ Status Batcher::submit(const Submission& given, const Place& place, Item** out) 
   item->begin(given, now_ns, out == nullptr ? 1 : 2);
   item->bucket = bucket;
   item->bytes = place.bytes;
+  item->came_at = instances_->stamp();
   const bool linked = item->link();
   bool sooner = false;
   Status refused = kOk;
@@ -139,6 +167,7 @@ Status Batcher::submit(const Submission& given, const Place& place, Item** out) 
                      "dist_batcher_submit(): %zu items wait for a step (dist_batcher_options.max_waiting)",
                      queue_.num_waiting());
     } else {
+      numbers_.accepted.add(1);
       arm_waiting(now_ns);
       sooner = is_sooner(now_ns);
     }
@@ -176,25 +205,37 @@ void Batcher::count(int64_t* out_waiting, int64_t* out_active) noexcept {
 
 // ---- Ends ----
 
-// Why it is to end now, under the mutex; false: it is not.
-bool Batcher::is_over(const Item& item, int64_t now_ns, ErrorRecord* out) const noexcept {
-  const bool late = item.deadline_ns != 0 && now_ns >= item.deadline_ns;
-  if (!item.told && !late && !item.cancel_asked.load(std::memory_order_relaxed)) return false;
-  *out = ErrorRecord{};
-  if (item.cancel_asked.load(std::memory_order_relaxed)) {
-    const Cancel* const by = item.cancel_object();
-    out->code = DIST_CANCELLED;
-    std::snprintf(out->message, sizeof out->message, "the item was cancelled: %.900s",
-                  by != nullptr && by->signalled() ? by->reason() : "dist_work_cancel()");
-  } else if (late) {
-    out->code = DIST_DEADLINE_EXCEEDED;
-    std::snprintf(out->message, sizeof out->message, "the item's deadline of %s was over %s",
+// How it is to end now, under the mutex; DIST_OK: it goes on. Once it is to end, it stays so.
+dist_status Batcher::over_as(const Item& item, int64_t now_ns) const noexcept {
+  if (item.cancel_asked.load(std::memory_order_relaxed)) return DIST_CANCELLED;
+  if (item.deadline_ns != 0 && now_ns >= item.deadline_ns) return DIST_DEADLINE_EXCEEDED;
+  return item.told ? closing_.code : DIST_OK;
+}
+
+// Why it is over as that. Under the mutex.
+ErrorRecord Batcher::why_over(const Item& item, dist_status as) const noexcept {
+  ErrorRecord why;
+  why.code = as;
+  if (as == DIST_DEADLINE_EXCEEDED) {
+    std::snprintf(why.message, sizeof why.message, "the item's deadline of %s was over %s",
                   DurationText(item.timeout_ns()).text,
-                  item.instance() < 0 ? "before a step had it" : "between two steps");
+                  item.joined ? "before its last step was" : "before a step had it");
+  } else if (item.cancel_asked.load(std::memory_order_relaxed)) {
+    const Cancel* const by = item.cancel_object();
+    std::snprintf(why.message, sizeof why.message, "the item was cancelled: %.900s",
+                  by != nullptr && by->signalled() ? by->reason() : "dist_work_cancel()");
   } else {
-    *out = closing_;
+    return closing_;
   }
-  return true;
+  return why;
+}
+
+// It leaves the queue, and is counted. Under the mutex; `now` is a stamp.
+void Batcher::leave(Item& item, dist_status outcome, uint64_t now) noexcept {
+  item.outcome = outcome;
+  numbers_.ended[static_cast<std::size_t>(end_of(outcome))].add(1);
+  if (item.joined) numbers_.waited.add(now > item.came_at ? now - item.came_at : 0);
+  queue_.leave(item);
 }
 
 void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
@@ -207,9 +248,9 @@ void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
     item.cancel_asked.store(true, std::memory_order_relaxed);
     const bool waits = item.queued;
     // One in a step ends with that; one that has not arrived yet, before it does; one that is about to end anyway has left.
-    if (item.in_step()) return queue_.tell(item);
+    if (item.in_step()) return tell(item);
     if (!waits && item.instance() < 0) return;
-    queue_.leave(item);
+    leave(item, why.code, instances_->stamp());
     arm_waiting(instances_->host().now_ns());
   }
   in_signal ? item.end_in_signal(why) : item.end(Status(why.code), &why);
@@ -230,11 +271,11 @@ int64_t Batcher::tend() noexcept {
       }
       over = static_cast<Item*>(first);
       if (over->in_step()) {
-        queue_.tell(*over);
+        tell(*over);
         continue;
       }
-      if (!is_over(*over, now_ns, &why)) continue;
-      queue_.leave(*over);
+      why = why_over(*over, over_as(*over, now_ns));
+      leave(*over, why.code, instances_->stamp());
     }
     over->end(Status(why.code), &why);
   }
@@ -249,15 +290,12 @@ void Batcher::end_all(const ErrorRecord& why) noexcept {
       one = static_cast<Item*>(queue_.any_waiting());
       for (int i = 0; one == nullptr && i < queue_.num_instances(); ++i) {
         for (BatchQueue::Entry* const each : queue_.items(i)) {
-          if (each->in_step()) {
-            queue_.tell(*each);
-          } else {
-            one = static_cast<Item*>(each);
-          }
+          auto* const item = static_cast<Item*>(each);
+          item->in_step() ? tell(*item) : void(one = item);
         }
       }
       if (one == nullptr) return;
-      queue_.leave(*one);
+      leave(*one, why.code, instances_->stamp());
     }
     one->end(Status(why.code), &why);
   }
@@ -281,11 +319,26 @@ void Batcher::free_result(void* result) noexcept {
   if (options_.free_result != nullptr) options_.free(options_.free_result, result, options_.user_data);
 }
 
+Status Batch::check_here(const char* call) const noexcept {
+  if (batcher_.memory().forked()) return in_forked_child();
+  return left_.load(std::memory_order_relaxed) ? is_left(call) : kOk;
+}
+
+Status Batch::is_left(const char* call) noexcept {
+  return fail(
+      DIST_CANCELLED,
+      "%s(): the step's items have ended without its function, which did not return, and its replica has "
+      "got another thread (dist_instances_options.stuck_ns)",
+      call);
+}
+
 Status Batcher::check_wanted(const Item& item) noexcept {
   ErrorRecord why;
   {
     const std::lock_guard lock(mutex_);
-    if (!is_over(item, instances_->host().now_ns(), &why)) return kOk;
+    const dist_status as = over_as(item, instances_->host().now_ns());
+    if (as == DIST_OK) return kOk;
+    why = why_over(item, as);
   }
   return fail(why);
 }

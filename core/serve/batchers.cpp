@@ -9,7 +9,12 @@ namespace dist {
 
 void Instances::add(Batcher& batcher) noexcept {
   const std::lock_guard lock(batchers_mutex_);
-  batcher.next = std::exchange(batchers_, &batcher);
+  Batcher** at = &batchers_;
+  while (*at != nullptr && (*at)->number == batcher.number) {
+    ++batcher.number;
+    at = &(*at)->next;
+  }
+  batcher.next = std::exchange(*at, &batcher);
 }
 
 void Instances::remove(Batcher& batcher) noexcept {
@@ -19,8 +24,8 @@ void Instances::remove(Batcher& batcher) noexcept {
   *at = batcher.next;
 }
 
-// Held, since nothing of the host's is called under the mutex; none: there are not as many.
-Ref<Batcher> Instances::batcher(std::size_t which) noexcept {
+// Held, since nothing of the host's is called under the mutex.
+Ref<Batcher> Instances::batcher(std::size_t which) const noexcept {
   const std::lock_guard lock(batchers_mutex_);
   Batcher* at = batchers_;
   while (at != nullptr && which-- > 0) at = at->next;

@@ -184,8 +184,7 @@ void Instances::occupy(Seat& at, Request* request) noexcept {
   at.current = request;
   at.stuck_at = 0;
   at.told = false;
-  // A batcher's step has no deadline, and its items are no other thread's to end.
-  if (request != nullptr && !request->unlimited) watch(at, request->deadline_ns);
+  if (request != nullptr) watch(at, request->deadline_ns);
 }
 
 void Instances::give(int rank, Request& request) noexcept {

@@ -33,6 +33,7 @@
 namespace dist {
 
 class Batcher;
+class Item;
 class Stuck;
 
 class Instances final : public Counted, public Tenant {
@@ -70,6 +71,8 @@ class Instances final : public Counted, public Tenant {
   int num_instances() const noexcept { return static_cast<int>(seats_.size()); }
   // One more that is to end; or why not.
   Status accept(const char* call) noexcept;
+  // A moment, as the recorders have it.
+  uint64_t stamp() const noexcept { return clock_.now(); }
   // What a submission needs of the helpers; `clock`: that of deadlines, whether it has one or not.
   Status need_helpers(const Submission& given, bool clock) noexcept;
   void deadline_changed() noexcept { helpers_.deadline_changed(); }
@@ -78,6 +81,8 @@ class Instances final : public Counted, public Tenant {
   void raise_step(Request& step, int32_t priority) noexcept;
   // False: it does not stand there.
   bool withdraw_step(Request& step) noexcept;
+  // One of its items is to end; nothing where the instance does not run it.
+  void tell_step(int rank, const Request& step) noexcept;
 
   // *out has one use, the caller's; NULL: it wants none.
   Status submit(const Submission& given, Request** out);
@@ -135,6 +140,8 @@ class Instances final : public Counted, public Tenant {
     uint64_t stuck;
   };
   Counts counts() const noexcept;
+  // They stand by their numbers; none: there are not as many.
+  Ref<Batcher> batcher(std::size_t which) const noexcept;
   Options options() const noexcept {
     const std::lock_guard lock(mutex_);
     return options_;
@@ -217,7 +224,6 @@ class Instances final : public Counted, public Tenant {
   Status refusal(const char* call) const noexcept;
   bool some_begin() const noexcept;
   void end_if_none_is_left(const ErrorRecord& why) noexcept;
-  Ref<Batcher> batcher(std::size_t which) noexcept;
   int64_t end_overdue_requests() noexcept;
   void refuse_askers() noexcept;
   Status try_submit(const Submission& given, Request** out);
@@ -252,8 +258,12 @@ class Instances final : public Counted, public Tenant {
   void occupy(Seat& seat, Request* request) noexcept;
   void watch(Seat& seat, int64_t end_ns) noexcept;
   void watch_told(Seat& seat) noexcept;
-  Status prepare(int rank, Stuck** out_stuck, InnerPool** out_pool) noexcept;
-  ErrorRecord why_stuck(int rank, const Request& request) const noexcept;
+  struct Replacement;
+  Status prepare(int rank, Replacement& out) noexcept;
+  ErrorRecord why_stuck(int rank, Request& running) const noexcept;
+  bool leave_alone(int rank, Replacement& with) noexcept;
+  Item* leave_items_alone(int rank, Request& running) noexcept;
+  Status put_in_place(int rank) noexcept;
   void replace(int rank) noexcept;
   void record_left(int rank, const Request& request, dist_status status) noexcept;
   static dist_status call_request(Replica& replica, const Body& self);
@@ -291,7 +301,7 @@ class Instances final : public Counted, public Tenant {
   std::atomic<std::size_t> accepted_{0};                       // or whose end has not been told
   std::atomic<int> askers_{0};                                 // threads in take_all()
   Asker entering_;                                             // of the host's threads
-  std::mutex batchers_mutex_;
+  mutable std::mutex batchers_mutex_;
   Batcher* batchers_ = nullptr;
   Word settled_;  // how often something has changed that open() and close() wait for
   Word ends_;

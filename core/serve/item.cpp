@@ -19,6 +19,9 @@ void Item::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
   priority = given.priority;
   deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
   state = nullptr;
+  joined = false;
+  cut_off_.store(false, std::memory_order_relaxed);
+  outcome = DIST_OK;
   ends = false;
   arrives_.store(given.completions != nullptr, std::memory_order_relaxed);
   has_handle_.store(uses > 1, std::memory_order_relaxed);
@@ -60,6 +63,26 @@ void Item::end_with(dist_status status) noexcept {
 
 void Item::end(Status status, const ErrorRecord* reason) noexcept {
   batcher_.free_state(*this);
+  finish(status, reason);
+}
+
+void Item::cut_off() noexcept {
+  hold();
+  const std::lock_guard lock(mutex_);
+  cut_off_.store(true, std::memory_order_relaxed);
+}
+
+void Item::end_left(const ErrorRecord& stuck) noexcept {
+  const ErrorRecord own = batcher_.why_left(*this, stuck);
+  finish(Status(own.code), &own);
+}
+
+void Item::come_back() noexcept {
+  batcher_.free_state(*this);
+  batcher_.let_go_of_left(*this);
+}
+
+void Item::finish(Status status, const ErrorRecord* reason) noexcept {
   hold();
   Promise::end(status, reason);
   // Who waits for results sees the end now.
@@ -78,29 +101,32 @@ void Item::recycle() noexcept {
 
 // ---- Results ----
 
-bool Item::emit(void* result) noexcept {
+Item::Emitted Item::emit(void* result) noexcept {
   const auto most = static_cast<std::size_t>(batcher_.options().max_results);
   if (!has_taker()) {
+    if (cut_off_.load(std::memory_order_relaxed)) return Emitted::kLeft;
     batcher_.free_result(result);
-    return true;
+    return Emitted::kKept;
   }
   {
     const std::lock_guard lock(mutex_);
-    if (count_ == most) return false;
+    if (cut_off_.load(std::memory_order_relaxed)) return Emitted::kLeft;
+    if (count_ == most) return Emitted::kFull;
     if (results_.empty()) {
       try {
         results_.resize(most);
       } catch (const std::bad_alloc&) {
-        return false;
+        return Emitted::kFull;
       }
     }
     results_[(first_ + count_) % most] = result;
     ++count_;
+    // Under the lock: who leaves its step alone ends it next.
+    if (!arrive_early()) arrives_.store(false, std::memory_order_release);
   }
   news_.advance();
-  if (!arrive_early()) arrives_.store(false, std::memory_order_release);
   if (!has_taker()) free_results();
-  return true;
+  return Emitted::kKept;
 }
 
 bool Item::is_full() noexcept {

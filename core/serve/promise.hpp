@@ -60,6 +60,8 @@ class Promise : public HostWork, private Cancel::Link {
 
   Instances& home() const noexcept { return home_; }
   bool ended() const noexcept { return ended_.value.load(std::memory_order_acquire) != 0; }
+  // By nobody but its ender, or whoever else is known to have a use.
+  bool is_used_once() const noexcept { return uses_.load(std::memory_order_acquire) == 1; }
   const Body& body() const noexcept { return body_; }
   Cancel* cancel_object() const noexcept { return cancel_.get(); }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }

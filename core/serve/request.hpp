@@ -9,6 +9,8 @@
 
 namespace dist {
 
+class Batcher;
+
 class Request : public Promise, public RequestQueue::Entry {
  public:
   Request(Memory& memory, Instances& home) noexcept : Promise(memory, home) {}
@@ -17,6 +19,10 @@ class Request : public Promise, public RequestQueue::Entry {
 
   // It is the caller's, with `uses` uses.
   void begin(const Submission& given, int64_t now_ns, int uses) noexcept;
+
+  // Whose step it is; NULL: it is none. Then, its function has been left alone, and has returned, on that thread.
+  virtual Batcher* batcher() noexcept { return nullptr; }
+  virtual void come_back() noexcept {}
 
   int64_t id = 0;
   uint64_t accepted_at = 0;  // a stamp of the recorders'

@@ -3,6 +3,8 @@
 #include "core/serve/step.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <new>
 #include <utility>
 
 namespace dist {
@@ -17,6 +19,7 @@ void Batcher::Step::begin_step(int instance, int32_t of) noexcept {
   deadline_ns = 0;
   is_taken = false;
   at = -1;
+  left.store(false, std::memory_order_relaxed);
   count_ = 0;
 }
 
@@ -24,7 +27,7 @@ dist_status Batcher::Step::call(Replica& replica, const Body& self) {
   auto& step = *static_cast<Step*>(self.context);
   Batcher& batcher = step.batcher_;
   if (!batcher.form(step, static_cast<int>(replica.local()))) return DIST_OK;
-  Batch batch(batcher, step.items());
+  Batch batch(batcher, step.items(), step.left);
   return batcher.options_.step(replica, batch, batcher.options_);
 }
 
@@ -82,24 +85,29 @@ bool Batcher::form(Step& step, int instance) noexcept {
   bool any = false;
   {
     const std::lock_guard lock(mutex_);
+    // Told to end with all, and late to begin.
+    if (step.left.load(std::memory_order_relaxed)) return false;
     const int64_t now_ns = instances_->host().now_ns();
     any = &step == any_;
     leave_line(step);
     step.is_taken = true;
     step.at = instance;
+    step.begun_at = instances_->stamp();
     // Those that nobody wants any more.
-    ErrorRecord why;
     for (std::size_t i = 0; i < queue_.items(instance).size();) {
       auto& item = static_cast<Item&>(*queue_.items(instance)[i]);
-      if (!is_over(item, now_ns, &why)) {
+      const dist_status as = over_as(item, now_ns);
+      if (as == DIST_OK) {
         ++i;
         continue;
       }
-      queue_.leave(item);
+      leave(item, as, step.begun_at);
       item.next_to_end = std::exchange(over, &item);
     }
     const std::size_t waited = queue_.num_waiting();
     step.set_count(queue_.form(instance, now_ns, step.room()));
+    stepping_[static_cast<std::size_t>(instance)] = &step;
+    count_joined(step);
     // It has no room for those who wait: who has, is told by name, or this instance would take the next step for any, too.
     by_name_ = any && queue_.num_waiting() == waited && queue_.is_due(now_ns);
     arm_waiting(now_ns);
@@ -108,24 +116,42 @@ bool Batcher::form(Step& step, int instance) noexcept {
   return !step.items().empty();
 }
 
-// Items that have left the queue, each as it says itself, or as the step.
+// Under the mutex: who is in a step for the first time.
+void Batcher::count_joined(const Step& step) noexcept {
+  for (BatchQueue::Entry* const each : step.items()) {
+    auto& item = static_cast<Item&>(*each);
+    if (std::exchange(item.joined, true)) continue;
+    numbers_.queued.add(step.begun_at > item.came_at ? step.begun_at - item.came_at : 0);
+  }
+}
+
+// Items that have left the queue, each as the step says of it, or as all, or as nobody wants it any more.
 void Batcher::end_chain(Item* first, Status status, const ErrorRecord* why) noexcept {
   while (first != nullptr) {
     Item& item = *std::exchange(first, first->next_to_end);
-    ErrorRecord reason;
-    bool over = false;
-    if (!item.ends) {
-      const std::lock_guard lock(mutex_);
-      over = is_over(item, instances_->host().now_ns(), &reason);
-    }
     if (item.ends) {
       item.end(Status(item.ends_with), item.ends_with == DIST_OK ? nullptr : item.why);
-    } else if (!status.ok() || !over) {
+    } else if (item.outcome == status.code()) {
       item.end(status, why);
     } else {
-      item.end(Status(reason.code), &reason);
+      end_unwanted(item);
     }
   }
+}
+
+void Batcher::end_unwanted(Item& item) noexcept {
+  ErrorRecord why;
+  {
+    const std::lock_guard lock(mutex_);
+    why = why_over(item, item.outcome);
+  }
+  item.end(Status(why.code), &why);
+}
+
+// Under the mutex.
+void Batcher::count_step(const Step& step, uint64_t now) noexcept {
+  numbers_.sizes.add(step.items().size());
+  numbers_.computed.add(now > step.begun_at ? now - step.begun_at : 0);
 }
 
 // It has ended, or never begins.
@@ -135,17 +161,21 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why) noexcept {
   {
     const std::lock_guard lock(mutex_);
     const int64_t now_ns = instances_->host().now_ns();
-    ErrorRecord ignored;
     if (!step.is_taken) {
       leave_line(step);
     } else if (!step.items().empty()) {
+      const uint64_t now = instances_->stamp();
+      count_step(step, now);
       for (BatchQueue::Entry* const each : step.items()) {
         auto& item = static_cast<Item&>(*each);
-        if (!item.ends && status.ok() && options_.continuous && !is_over(item, now_ns, &ignored)) {
+        const dist_status as = item.ends     ? item.ends_with
+                               : status.ok() ? over_as(item, now_ns)
+                                             : status.code();
+        if (options_.continuous && as == DIST_OK && !item.ends) {
           item.held = item.is_full();
           continue;
         }
-        queue_.leave(item);
+        leave(item, as, now);
         item.next_to_end = std::exchange(ending, &item);
       }
       queue_.end_step(step.at);
@@ -168,6 +198,90 @@ void Batcher::put_away(Step& step) noexcept {
   if (!std::exchange(short_of_steps_, false)) return;
   for (int i = 0; i < queue_.num_instances(); ++i) arm(i);
   arm_waiting(instances_->host().now_ns());
+}
+
+// ---- Steps that do not return ----
+
+// Under the mutex: it is to end while it is in a step.
+void Batcher::tell(Item& item) noexcept {
+  queue_.tell(item);
+  const int instance = item.instance();
+  instances_->tell_step(instance, *stepping_[static_cast<std::size_t>(instance)]);
+}
+
+Status Batcher::provide_step() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (num_steps_ > num_steps_at_work() + steps_left_) return kOk;
+  }
+  try {
+    Step* const one = make_counted<Step>(memory(), *instances_, *this).take();
+    const std::lock_guard lock(mutex_);
+    add_step(*one);
+    return kOk;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+void Batcher::leave_alone(int instance, Request& running, Item** chain) noexcept {
+  const std::lock_guard lock(mutex_);
+  const int64_t now_ns = instances_->host().now_ns();
+  const uint64_t now = instances_->stamp();
+  const bool is_own = running.batcher() == this;
+  const bool cancelled = is_own && running.cancel_asked.load(std::memory_order_relaxed);
+  // From the back, where none is moved: the first one is the chain's first.
+  while (!queue_.items(instance).empty()) {
+    auto& item = static_cast<Item&>(*queue_.items(instance).back());
+    const dist_status as = over_as(item, now_ns);
+    leave(item, as != DIST_OK ? as : cancelled ? DIST_CANCELLED : DIST_UNAVAILABLE, now);
+    item.cut_off();
+    item.next_left = std::exchange(left_, &item);
+    item.next_to_end = std::exchange(*chain, &item);
+  }
+  if (!is_own) return;
+  auto& step = static_cast<Step&>(running);
+  step.left.store(true, std::memory_order_relaxed);
+  ++steps_left_;
+  if (!step.is_taken) return leave_line(step);
+  if (!step.items().empty()) count_step(step, now);
+  queue_.end_step(instance);
+}
+
+ErrorRecord Batcher::why_left(const Item& item, const ErrorRecord& stuck) noexcept {
+  ErrorRecord why = stuck;
+  why.code = item.outcome;
+  const std::lock_guard lock(mutex_);
+  if (item.outcome == over_as(item, instances_->host().now_ns())) {
+    std::snprintf(why.message, sizeof why.message, "%.500s; %.500s", why_over(item, item.outcome).message,
+                  stuck.message);
+  }
+  return why;
+}
+
+void Batcher::let_go_of_left(Item& item) noexcept {
+  const Ref<Batcher> kept = Ref<Batcher>::share(this);
+  {
+    const std::lock_guard lock(mutex_);
+    Item** at = &left_;
+    while (*at != &item) at = &(*at)->next_left;
+    *at = item.next_left;
+    ++going_;
+  }
+  item.let_go();
+  const std::lock_guard lock(mutex_);
+  --going_;
+}
+
+// On the thread that was left alone in it. The strategy may have ended.
+void Batcher::back(Step& step) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    step.next = std::exchange(idle_, &step);
+    --steps_out_;
+    --steps_left_;
+  }
+  release();
 }
 
 }  // namespace dist

@@ -2,6 +2,7 @@
 // Batcher::Step: a step of a batcher, which stands in the instances' queue as a request that nobody waits for.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory_resource>
 #include <vector>
@@ -20,9 +21,14 @@ class Batcher::Step final : public Request {
   // It stands in line: for one instance, or for any.
   void begin_step(int instance, int32_t of) noexcept;
   void end(Status status, const ErrorRecord* why) noexcept override { batcher_.over(*this, status, why); }
+  Batcher* batcher() noexcept override { return &batcher_; }
+  void come_back() noexcept override { batcher_.back(*this); }
 
-  bool is_taken = false;  // an instance has it,
-  int at = -1;            // this one
+  bool is_taken = false;          // an instance has it,
+  int at = -1;                    // this one
+  uint64_t begun_at = 0;          // a stamp
+  std::atomic<bool> left{false};  // alone: its items have ended, and another thread has its instance
+  Step* next_of_all = nullptr;
   std::span<BatchQueue::Entry*> room() noexcept { return room_; }
   std::span<BatchQueue::Entry* const> items() const noexcept { return std::span(room_).first(count_); }
   void set_count(std::size_t count) noexcept { count_ = count; }

@@ -8,13 +8,18 @@
 #include <new>
 #include <utility>
 
+#include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
+#include "core/serve/batcher.hpp"
 
 namespace dist {
 
 void Stuck::end() noexcept {
-  // Who has left this thread alone is done with it.
-  { const std::lock_guard lock(instances_->mutex_); }
+  // For who has left this thread alone, and calls nothing of the host's.
+  while (!has_all_.load(std::memory_order_acquire)) yield_this_thread();
+  // Before the instance's state, which theirs may use.
+  while (items_ != nullptr) std::exchange(items_, items_->next_to_end)->come_back();
+  if (step_ != nullptr) step_->come_back();
   if (pool_->pool().host_state() != nullptr) {
     (void)pool_->pool().run(Body{.call = Instances::call_end, .context = &options_},
                             {.call = "dist_instances_close", .uncounted = true});
@@ -38,9 +43,15 @@ void Instances::watch(Seat& at, int64_t end_ns) noexcept {
 
 // Under the mutex: what an instance runs has been told to end. Not the time: the host's clock is not called in a signal.
 void Instances::watch_told(Seat& at) noexcept {
-  if (options_.stuck_ns == 0 || at.current->unlimited) return;
+  if (options_.stuck_ns == 0) return;
   at.told = true;
   helpers_.deadline_changed();
+}
+
+void Instances::tell_step(int rank, const Request& step) noexcept {
+  const std::lock_guard lock(mutex_);
+  // It may be over, and on its way to its batcher.
+  if (seat(rank).current == &step) watch_told(seat(rank));
 }
 
 // Replaces the threads of those that are stuck, and says when to look again; 0: when watch() says so.
@@ -65,12 +76,14 @@ int64_t Instances::replace_stuck() noexcept {
   }
 }
 
-namespace {
-
-// What takes memory, before anything is decided.
-struct Replacement {
+// What takes memory, before anything is decided, and what is known of the function.
+struct Instances::Replacement {
   Stuck* stuck = nullptr;
   InnerPool* pool = nullptr;
+  Ref<Batcher> batcher;  // whose step the function is; none: it is a request's
+  Request* running = nullptr;
+  ErrorRecord why;
+  int32_t count = 0;
 
   ~Replacement() {
     if (stuck != nullptr) stuck->release();
@@ -78,101 +91,128 @@ struct Replacement {
   }
 };
 
-}  // namespace
-
-Status Instances::prepare(int rank, Stuck** out_stuck, InnerPool** out_pool) noexcept {
+Status Instances::prepare(int rank, Replacement& out) noexcept {
   Options options;
   {
     const std::lock_guard lock(mutex_);
     options = options_;
+    if (Request* const running = seat(rank).current; running != nullptr)
+      out.batcher = Ref<Batcher>::share(running->batcher());
   }
+  if (out.batcher) DIST_TRY(out.batcher->provide_step());
   try {
-    *out_stuck = make_counted<Stuck>(memory(), *this, options).take();
-    return pool_.instance(LocalReplica{rank}, out_pool);
+    out.stuck = make_counted<Stuck>(memory(), *this, options).take();
+    return pool_.instance(LocalReplica{rank}, &out.pool);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
 }
 
-// Under the mutex: why the request that an instance runs ends now.
-ErrorRecord Instances::why_stuck(int rank, const Request& request) const noexcept {
+// Under the mutex: what the function of an instance is told that has not returned.
+ErrorRecord Instances::why_stuck(int rank, Request& running) const noexcept {
   ErrorRecord why;
-  const bool overdue = request.deadline_ns != 0 && host_.now_ns() >= request.deadline_ns;
-  const bool cancelled = request.cancel_asked.load(std::memory_order_relaxed) ||
-                         (request.cancel_object() != nullptr && request.cancel_object()->signalled());
+  const bool is_step = running.batcher() != nullptr;
+  const bool overdue = running.deadline_ns != 0 && host_.now_ns() >= running.deadline_ns;
+  const bool cancelled = running.cancel_asked.load(std::memory_order_relaxed) ||
+                         (running.cancel_object() != nullptr && running.cancel_object()->signalled());
   why.code = overdue && !cancelled ? DIST_DEADLINE_EXCEEDED : DIST_CANCELLED;
   char what[128] = "the request was cancelled";
-  if (overdue && !cancelled) {
+  if (is_step) {
+    copy_text(what, cancelled ? "the step was cancelled" : "an item of the step was to end");
+  } else if (overdue && !cancelled) {
     std::snprintf(what, sizeof what, "the request's deadline of %s was over",
-                  DurationText(request.timeout_ns()).text);
+                  DurationText(running.timeout_ns()).text);
   }
   std::snprintf(why.message, sizeof why.message,
                 "%s, and %s later its function had not returned on replica %d, which got another thread",
                 what, DurationText(options_.stuck_ns).text, pool_.name_of(rank));
   why.culprit.replica = GlobalReplica{pool_.name_of(rank)};
-  copy_text(why.expected, "a function that returns when dist_replica_check() says so");
+  copy_text(why.expected, is_step ? "a step that takes less than dist_instances_options.stuck_ns"
+                                  : "a function that returns when dist_replica_check() says so");
   copy_text(why.received, "still inside its function");
   copy_text(why.hint, "what the function waits for: it holds its thread, and what it uses, until it returns");
   return why;
 }
 
-void Instances::replace(int rank) noexcept {
-  Replacement made;
-  const Status prepared = prepare(rank, &made.stuck, &made.pool);
+// Under the mutex: the function has its thread, its pool and its state for itself. Until another thread has come the instance is
+// busy: no run begins. False: it is about to begin, has returned just now, or may not be replaced.
+bool Instances::leave_alone(int rank, Replacement& with) noexcept {
   Seat& at = seat(rank);
-  Request* request = nullptr;
-  ErrorRecord why;
-  Status started = kOk;
-  int32_t replaced = 0;
+  with.stuck->take(at.pool);
+  at.stay->stuck = with.stuck;
+  // release: with that. acquire: with what the thread has recorded.
+  uint32_t in = Stay::kIn;
+  if (!at.stay->call.compare_exchange_strong(in, Stay::kLeft, std::memory_order_acq_rel)) {
+    at.stuck_at = deadline_after(host_.now_ns(), options_.stuck_ns);
+    return false;
+  }
+  at.pool->pool().give_up();
+  at.pool = std::exchange(with.pool, nullptr);
+  with.running = std::exchange(at.current, nullptr);
+  with.why = why_stuck(rank, *with.running);
+  with.count = ++replaced_;
+  ++replaced_ever_;
+  ++stuck_;
+  at.stay = nullptr;
+  at.ready = at.attended = false;
+  at.awaited = true;
+  at.failure = DIST_OK;
+  record_left(rank, *with.running, with.why.code);
+  return true;
+}
+
+// What instances have of it: no thread serves there, so that nobody joins.
+Item* Instances::leave_items_alone(int rank, Request& running) noexcept {
+  Item* items = nullptr;
+  const std::lock_guard lock(batchers_mutex_);
+  for (Batcher* each = batchers_; each != nullptr; each = each->next)
+    each->leave_alone(rank, running, &items);
+  return items;
+}
+
+Status Instances::put_in_place(int rank) noexcept {
+  const std::lock_guard lock(mutex_);
+  Seat& at = seat(rank);
+  at.inside.store(false, std::memory_order_release);
+  // Under the mutex, where no run begins: its thread comes here first.
+  const Status started = pool_.replace_thread(LocalReplica{rank});
+  if (!started.ok()) {
+    at.failure = started.code();
+    at.awaited = false;
+  }
+  queue_.take_no_part(rank);
+  dispatch();
+  return started;
+}
+
+void Instances::replace(int rank) noexcept {
+  Replacement with;
+  const Status prepared = prepare(rank, with);
   {
     const std::lock_guard lock(mutex_);
+    Seat& at = seat(rank);
     if (at.current == nullptr || at.stuck_at == 0 || at.stuck_at > host_.now_ns()) return;
+    // It runs another one by now.
+    if (at.current->batcher() != with.batcher.get()) return;
     at.stuck_at = 0;
-    if (prepared.ok() && replaced_ < options_.max_replaced) {
-      made.stuck->take(at.pool);
-      at.stay->stuck = made.stuck;
-      // release: with that. acquire: with what the thread has recorded.
-      uint32_t in = Stay::kIn;
-      if (!at.stay->call.compare_exchange_strong(in, Stay::kLeft, std::memory_order_acq_rel)) {
-        // It is about to begin, or has returned just now.
-        at.stuck_at = deadline_after(host_.now_ns(), options_.stuck_ns);
-        return;
-      }
-      made.stuck = nullptr;
-      at.pool->pool().give_up();
-      at.pool = std::exchange(made.pool, nullptr);
-      why = why_stuck(rank, *at.current);
-      request = std::exchange(at.current, nullptr);
-      replaced = ++replaced_;
-      ++replaced_ever_;
-      ++stuck_;
-      at.stay = nullptr;
-      at.ready = at.attended = false;
-      at.awaited = true;
-      at.failure = DIST_OK;
-      at.inside.store(false, std::memory_order_release);
-      record_left(rank, *request, why.code);
-      // Under the mutex, where no run begins: its thread comes here first.
-      started = pool_.replace_thread(LocalReplica{rank});
-      if (!started.ok()) {
-        at.failure = started.code();
-        at.awaited = false;
-      }
-      queue_.take_no_part(rank);
-      dispatch();
-    }
+    if (prepared.ok() && replaced_ < options_.max_replaced && !leave_alone(rank, with)) return;
   }
-  if (request == nullptr) {
-    host_.log(DIST_LOG_WARNING,
-              "a request's function has not returned on replica %d, which gets no other thread: %s",
+  if (with.running == nullptr) {
+    host_.log(DIST_LOG_WARNING, "a function has not returned on replica %d, which gets no other thread: %s",
               pool_.name_of(rank), prepared.ok() ? "max_replaced is reached" : last_error().message);
     return;
   }
-  request->end(Status(why.code), &why);
+  Item* const items = leave_items_alone(rank, *with.running);
+  const Status started = put_in_place(rank);
+  if (!with.batcher) with.running->end(Status(with.why.code), &with.why);
+  for (Item* each = items; each != nullptr; each = each->next_to_end) each->end_left(with.why);
+  std::exchange(with.stuck, nullptr)->take_rest(items, with.batcher ? with.running : nullptr);
   settled_.advance();
-  host_.log(DIST_LOG_WARNING, "a request's function has not returned on replica %d, which %s (%d so far)",
+  // Who waits for a step: there is room.
+  helpers_.deadline_changed();
+  host_.log(DIST_LOG_WARNING, "a function has not returned on replica %d, which %s (%d so far)",
             pool_.name_of(rank),
-            started.ok() ? "gets another thread" : "is lost: no other thread could be made", replaced);
+            started.ok() ? "gets another thread" : "is lost: no other thread could be made", with.count);
 }
 
 // What its thread would have recorded.
@@ -181,7 +221,7 @@ void Instances::record_left(int rank, const Request& request, dist_status status
   const uint64_t begun = recorder.run_began();
   recorder.end_run(status);
   recorder.end_request();
-  count_times(seat(rank), request.accepted_at, begun);
+  if (!request.unlimited) count_times(seat(rank), request.accepted_at, begun);
   count_end(seat(rank), request, status);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/base/text.hpp"
+#include "core/serve/batcher.hpp"
 #include "core/trace/exposition.hpp"
 
 namespace dist {
@@ -17,13 +18,13 @@ constexpr const char* kRefusalNames[kRefusals] = {"full", "closed", "cancelled",
 constexpr int kBounds = 25;
 constexpr uint64_t bound_ns(int bound) noexcept { return uint64_t{1000} << bound; }
 
-class RequestMetrics : private Exposition {
+class ServeMetrics : private Exposition {
  public:
-  RequestMetrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
-                 TextOut& out) noexcept
+  ServeMetrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
+               TextOut& out) noexcept
       : Exposition(strategy, out), instances_(instances), recorder_(recorder) {}
 
-  void write() {
+  void write_requests() {
     const Instances::Counts now = instances_.counts();
     single("dist_requests_queued", "gauge", "Requests that no instance has begun.", now.queued);
     single("dist_requests_running", "gauge", "Requests whose functions run.", now.running);
@@ -45,6 +46,28 @@ class RequestMetrics : private Exposition {
               "Time from dist_submit() until the request's function had returned.", &RequestNumbers::waited);
   }
 
+  void write_items() {
+    if (!instances_.batcher(0)) return;
+    items("dist_items_waiting", "gauge", "Items that no step has had.",
+          [](Batcher& of) { return count(of).waiting; });
+    items("dist_items_active", "gauge", "Items that instances have.",
+          [](Batcher& of) { return count(of).active; });
+    items("dist_items_accepted_total", "counter", "Items that dist_batcher_submit() accepted.",
+          [](Batcher& of) { return of.numbers().accepted.get(); });
+    items("dist_items_refused_total", "counter", "Items that dist_batcher_submit() refused, and why.",
+          "reason", kRefusalNames,
+          [](Batcher& of, int i) { return of.numbers().refused[i].load(std::memory_order_relaxed); });
+    items("dist_items_ended_total", "counter", "Items that have ended, and how.", "end", kEndNames,
+          [](Batcher& of, int i) { return of.numbers().ended[i].get(); });
+    histogram("dist_item_queue_seconds", "Time from dist_batcher_submit() until a step had the item.",
+              &ItemNumbers::queued);
+    histogram("dist_item_wait_seconds", "Time from dist_batcher_submit() until the item's end.",
+              &ItemNumbers::waited);
+    histogram("dist_batch_compute_seconds", "Time inside the step's function.", &ItemNumbers::computed);
+    family("dist_batch_items", "histogram", "Items of a step.");
+    for_each_batcher([&](Batcher& of) { sizes("dist_batch_items", of); });
+  }
+
  private:
   void one(const char* name, const char* what, const char* which, uint64_t number) {
     sample(name);
@@ -52,21 +75,96 @@ class RequestMetrics : private Exposition {
     value(number);
   }
 
+  struct Waiting {
+    uint64_t waiting;
+    uint64_t active;
+  };
+  static Waiting count(Batcher& of) {
+    int64_t waiting = 0;
+    int64_t active = 0;
+    of.count(&waiting, &active);
+    return {static_cast<uint64_t>(waiting), static_cast<uint64_t>(active)};
+  }
+
+  template <class Each>
+  void for_each_batcher(Each&& each) {
+    for (std::size_t i = 0;; ++i) {
+      const Ref<Batcher> of = instances_.batcher(i);
+      if (!of) return;
+      each(*of);
+    }
+  }
+
+  template <class Number>
+  void items(const char* name, const char* type, const char* help, Number&& number) {
+    family(name, type, help);
+    for_each_batcher([&](Batcher& of) {
+      sample(name);
+      label("batcher", of.number);
+      value(number(of));
+    });
+  }
+
+  template <int N, class Number>
+  void items(const char* name, const char* type, const char* help, const char* what,
+             const char* const (&which)[N], Number&& number) {
+    family(name, type, help);
+    for_each_batcher([&](Batcher& of) {
+      for (int i = 0; i < N; ++i) {
+        sample(name);
+        label("batcher", of.number);
+        label(what, which[i]);
+        value(number(of, i));
+      }
+    });
+  }
+
   void histogram(const char* name, const char* help, const Histogram RequestNumbers::*which) {
     family(name, "histogram", help);
     for (int rank = 0; rank < instances_.num_instances(); ++rank)
-      of_instance(name, rank, instances_.numbers(rank).*which);
+      times({name, "replica", instances_.name_of(rank)}, instances_.numbers(rank).*which);
   }
 
-  void begin(const char* name, const char* suffix, int rank) {
+  void histogram(const char* name, const char* help, const Histogram ItemNumbers::*which) {
+    family(name, "histogram", help);
+    for_each_batcher([&](Batcher& of) { times({name, "batcher", of.number}, of.numbers().*which); });
+  }
+
+  struct Series {
+    const char* name;
+    const char* of;  // which label it has
+    int which;
+  };
+  void begin(const Series& series, const char* suffix) {
     char whole[64];
-    std::snprintf(whole, sizeof whole, "%s_%s", name, suffix);
+    std::snprintf(whole, sizeof whole, "%s_%s", series.name, suffix);
     sample(whole);
-    label("replica", instances_.name_of(rank));
+    label(series.of, series.which);
+  }
+  void bucket(const Series& series, const char* bound, uint64_t number) {
+    begin(series, "bucket");
+    label("le", bound);
+    value(number);
   }
 
   // Each bucket has those below it too.
-  void of_instance(const char* name, int rank, const Histogram& from) {
+  void sizes(const char* name, const Batcher& of) {
+    const Series series{name, "batcher", of.number};
+    uint64_t all = 0;
+    for (int i = 0; i < StepSizes::kBounds; ++i) {
+      all += of.numbers().sizes.count(i);
+      char text[32];
+      std::snprintf(text, sizeof text, "%zu", StepSizes::bound(i));
+      bucket(series, text, all);
+    }
+    bucket(series, "+Inf", all);
+    begin(series, "sum");
+    value(of.numbers().sizes.sum());
+    begin(series, "count");
+    value(all);
+  }
+
+  void times(const Series& series, const Histogram& from) {
     uint64_t counts[kBounds + 1] = {};
     int bound = 0;
     for (int i = 0; i < Histogram::kBuckets; ++i) {
@@ -79,13 +177,11 @@ class RequestMetrics : private Exposition {
       all += counts[i];
       char text[32] = "+Inf";
       if (i < kBounds) std::snprintf(text, sizeof text, "%.6f", static_cast<double>(bound_ns(i)) * 1e-9);
-      begin(name, "bucket", rank);
-      label("le", text);
-      value(all);
+      bucket(series, text, all);
     }
-    begin(name, "sum", rank);
+    begin(series, "sum");
     seconds(recorder_.sum_ns(from.sum()));
-    begin(name, "count", rank);
+    begin(series, "count");
     value(all);
   }
 
@@ -120,7 +216,9 @@ void explain(Instances& instances, TextOut& out) {
 
 void write_metrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
                    TextOut& out) {
-  RequestMetrics(instances, recorder, strategy, out).write();
+  ServeMetrics metrics(instances, recorder, strategy, out);
+  metrics.write_requests();
+  metrics.write_items();
 }
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a strategy's requests, as lines of a page that core/trace/metrics.hpp begins.
+// What is known of a strategy's requests and items, as lines of a page that core/trace/metrics.hpp begins.
 #pragma once
 
 #include "core/serve/instances.hpp"

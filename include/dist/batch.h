@@ -36,6 +36,13 @@
  * Steps stand in the strategy's queue, each with the greatest priority of its items, as requests do: runs and requests have
  * their turn between them.
  *
+ * A step that goes on for dist_instances_options.stuck_ns after one of its items was to end is stuck, as a request's function
+ * may be (serve.h): its replica gets another thread. All items end that this instance has, in the step or between two: who was
+ * to end as it was to, with CANCELLED where everything was cancelled, and the others with UNAVAILABLE, to be submitted again. All
+ * name the replica. From then on dist_batch_check() and dist_batch_emit() are CANCELLED in that step, and what it returns, or
+ * says by dist_batch_end(), is dropped. What the items have set is its own until it returns: then free_state gets it, before the
+ * instance's state ends. Where a request's function is stuck, the items of its instance end alike.
+ *
  * An item with completions arrives there when it has results, and once more when it has ended: dist_work_test() says so from that
  * arrival on, and it does not come again. A failure of dist_work_test() is such an end too.
  *
@@ -108,7 +115,8 @@ DIST_API void dist_batcher_options_init(dist_batcher_options *options, uint32_t 
  *
  * Blocks   As dist_instances_open(), where it opens them.
  * Owns     *out_batcher is the caller's: dist_batcher_destroy(), before dist_strategy_destroy(). `step`, the functions in
- *          options and user_data are used until then. The buckets are copied. options may be NULL.
+ *          options and user_data are used until then, and until stuck steps have returned. The buckets are copied. options may
+ *          be NULL.
  * Errors   INVALID_ARGUMENT     strategy, step or out_batcher is NULL; an option is out of its range, or the buckets do not
  *                               ascend.
  *          RESOURCE_EXHAUSTED   no memory.
@@ -138,7 +146,7 @@ DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct
  * Has an item wait for a step, and returns at once. *out_work is as dist_submit() gives it.
  *
  * Context  Any thread, concurrent; also inside a replica, a step, and a dist_done_fn.
- * Owns     user_data is used until the item has ended. *out_work is the caller's: dist_work_destroy(). out_work and options
+ * Owns     user_data is used until the item has ended, and its step has returned (stuck_ns). *out_work is the caller's: dist_work_destroy(). out_work and options
  *          may be NULL.
  * Errors   INVALID_ARGUMENT     batcher is NULL; an option is out of its range; `length` is beyond the last bucket; `bytes` is
  *                               more than max_bytes.
@@ -185,6 +193,8 @@ DIST_API void dist_batch_set_state(dist_batch *batch, size_t i, void *state);
  *
  * Errors   INVALID_ARGUMENT              batch is NULL, or i is out of range.
  *          CANCELLED, DEADLINE_EXCEEDED  nobody waits for it any more: it ends with this after the step.
+ *          CANCELLED                     the step was stuck, and its items have ended.
+ *          FAILED_PRECONDITION           a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_batch_check(dist_batch *batch, size_t i);
 
@@ -196,6 +206,8 @@ DIST_API DIST_NODISCARD dist_status dist_batch_check(dist_batch *batch, size_t i
  * Errors   INVALID_ARGUMENT     batch or result is NULL; i is out of range.
  *          RESOURCE_EXHAUSTED   max_results of it have not been taken. The result stays the caller's. A step that emits one
  *                               result for each item never sees this.
+ *          CANCELLED            the step was stuck, and its items have ended. The result stays the caller's.
+ *          FAILED_PRECONDITION  a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_batch_emit(dist_batch *batch, size_t i, void *result);
 

@@ -104,7 +104,15 @@ DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, di
  *
  * The last three are histograms of the requests whose functions were called: from dist_submit() until then, inside the
  * function, and both. Their bounds are powers of two from 1 us to 16.8 s; a time may count as up to a quarter longer than it
- * was, never as shorter.
+ * was, never as shorter. And where it has batchers (batch.h), whose steps are no requests
+ *
+ *     dist_items_waiting, dist_items_active
+ *     dist_items_accepted_total, dist_items_refused_total{reason: as of requests}, dist_items_ended_total{end: as of requests}
+ *     dist_item_queue_seconds, dist_item_wait_seconds, dist_batch_compute_seconds, dist_batch_items       for each batcher
+ *
+ * The last four are histograms: of the items that a step had, from dist_batcher_submit() until then, and until the end; of
+ * the steps that are over, the time inside the function, and the number of items, by powers of two up to 4096. The label
+ * `batcher` is 0 for the first one; one that is made later has the least number that is free, and counts from 0 on.
  *
  * `name` becomes the label `strategy` of every sample, for processes that have several; NULL: no such label. Of several
  * workers every sample has the label `worker`, and `replica` is the id among those of all workers.

@@ -36,7 +36,8 @@
  * dist_instances_options.stuck_ns the replica gets another thread then, which makes a state of its own and warms up; the
  * request ends with DEADLINE_EXCEEDED or CANCELLED, and names the replica. From then on the function gets CANCELLED from
  * libdist, whatever it calls with its handle. What it returns is dropped, and its thread ends its state and itself; until
- * then it uses `fn`, `user_data`, and what it sees of versions (dist_replica_version()). A batcher's step is waited for.
+ * then it uses `fn`, `user_data`, and what it sees of versions (dist_replica_version()). A batcher's step is stuck when one of
+ * its items was to end so long ago; batch.h says what becomes of the items.
  */
 #ifndef DIST_SERVE_H
 #define DIST_SERVE_H
@@ -82,7 +83,8 @@ typedef struct dist_instances_options {
   dist_replica_fn warm_up; /* called once on each instance, after create_state, before it gets requests; NULL: nothing */
   void *user_data;         /* of these functions; used until the instances have closed, and stuck functions have returned */
   int64_t stuck_ns;        /* how long after its deadline or cancel a request's function may go on before its replica gets
-                              another thread; 0: for ever */
+                              another thread, and a batcher's step after that of one of its items, so that it is longer than
+                              any step; 0: for ever */
   int32_t max_replaced;    /* how often that may be done; 0: 4 times */
   int32_t reserved;        /* 0 */
 } dist_instances_options;

@@ -196,8 +196,9 @@ void what_must_hold(void**) {
         case 2:
           if (!f.queue.is_stepping(instance)) break;
           for (Entry* const each : step) {
+            assert_true(each->in_step());
             if (below(2) == 0)
-              f.queue.leave(*each), --active;
+              f.queue.leave(*each), --active, assert_false(each->in_step());
             else
               each->held = below(4) == 0;
           }

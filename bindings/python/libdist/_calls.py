@@ -30,6 +30,11 @@ def target_of(token: int) -> Any:
     return _targets[token]
 
 
+def known(token: int) -> Any:
+    """What a token stands for; None: nothing any more."""
+    return _targets.get(token)
+
+
 def release(token: int, _targets: dict[int, Any] = _targets) -> None:
     """The token is no longer used."""
     _targets.pop(token, None)  # also when the interpreter ends, and the module's own names are gone

@@ -11,7 +11,7 @@ from . import _calls, _cdist, values
 from ._options import nanoseconds
 from ._runs import current
 from .cancel import Cancel, handle_of
-from .errors import DistError, FailedPrecondition, InvalidArgument
+from .errors import Cancelled, DistError, FailedPrecondition, InvalidArgument
 from .replica import Replica
 from .serve import SLICE, Request, running_loop, settle_requests, taken
 
@@ -137,7 +137,9 @@ class Batch:
             raise FailedPrecondition("the step is over")
         if not 0 <= i < len(self):
             raise InvalidArgument(f"the step has no item {i}: it has {len(self)}")
-        item: Item = _calls.target_of(_cdist.dist_batch_user_data(self._handle, i))
+        item: Optional[Item] = _calls.known(_cdist.dist_batch_user_data(self._handle, i))
+        if item is None:  # whatever it does, the step was stuck
+            raise Cancelled("the step's items have ended without it, and its replica has got another thread")
         return item
 
     def __len__(self) -> int:
@@ -209,8 +211,8 @@ class _Steps:
             return 0
         except BaseException as error:
             for i in range(len(members)):
-                item = members._item(i)
-                if not item._ends:
+                item = _calls.known(_cdist.dist_batch_user_data(batch, i))
+                if item is not None and not item._ends:
                     item._own = error
             return _calls.tell(error)
         finally:

@@ -46,7 +46,7 @@ class batch;
 namespace detail {
 
 // A step function, and what steps threw of late: a batcher lives long, and each item asks once.
-struct batch_functions {
+struct batch_functions : std::enable_shared_from_this<batch_functions> {
   virtual ~batch_functions() = default;
   virtual void step(replica here, batch &members) = 0;
 
@@ -256,7 +256,9 @@ class batcher {
     check(dist_batcher_create(
         of.get(),
         [](dist_replica *here, dist_batch *members, void *user_data) {
-          auto &self = *static_cast<detail::batch_functions *>(user_data);
+          // A step that is stuck outlives its batcher.
+          const auto kept = static_cast<detail::batch_functions *>(user_data)->shared_from_this();
+          detail::batch_functions &self = *kept;
           batch step_of(members, self);
           try {
             self.step(replica(here), step_of);

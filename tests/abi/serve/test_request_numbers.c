@@ -3,48 +3,8 @@
  * What the metrics and the trace say of requests: how many, how they ended, how long they took, and which they were.
  */
 #include "tests/abi/clock.h"
+#include "tests/abi/metrics_support.h"
 #include "tests/abi/serve/serve_support.h"
-
-#include <time.h>
-
-/* ---- Pages ---- */
-
-typedef struct page {
-  char *text;
-  size_t size;
-} page;
-
-static void append(const char *text, size_t size_bytes, void *user_data) {
-  page *p = user_data;
-  p->text = realloc(p->text, p->size + size_bytes + 1);
-  if (p->text == NULL) abort();
-  memcpy(p->text + p->size, text, size_bytes);
-  p->size += size_bytes;
-  p->text[p->size] = '\0';
-}
-
-static page metrics_of(dist_strategy *strategy) {
-  page p = {NULL, 0};
-  assert_ok(dist_write_metrics(strategy, NULL, append, &p));
-  return p;
-}
-
-/* The value of the sample that is called so, labels and all; -1: there is none. */
-static double sample_of(const page *p, const char *name) {
-  const size_t length = strlen(name);
-  for (const char *line = p->text; line != NULL; line = strchr(line, '\n')) {
-    if (*line == '\n') line++;
-    if (strncmp(line, name, length) == 0 && line[length] == ' ') return strtod(line + length, NULL);
-  }
-  return -1;
-}
-
-static void expect(dist_strategy *strategy, const char *name, double value) {
-  page p = metrics_of(strategy);
-  const double is = sample_of(&p, name);
-  if (is != value) fail_msg("%s is %g, not %g, in\n%s", name, is, value, p.text);
-  free(p.text);
-}
 
 static double of_replica(const page *p, const char *name, int replica) {
   char whole[128];
@@ -64,12 +24,6 @@ static double bucket(const page *p, const char *name, int replica, int power) {
   return value;
 }
 
-static int count_texts(const char *text, const char *what) {
-  int count = 0;
-  for (const char *at = text; (at = strstr(at, what)) != NULL; at++) count++;
-  return count;
-}
-
 /* ---- Counts ---- */
 
 static dist_status fails(dist_replica *replica, void *user_data) {
@@ -82,11 +36,11 @@ static void how_many_and_how_they_end(void **state) {
   static stepping_clock clock;
   atomic_store(&clock.now_ns, 1000);
   dist_strategy *strategy = strategy_with(by_clock(&clock, 2, DIST_THREADS_LIBRARY));
-  expect(strategy, "dist_requests_queued", -1);
+  expect_sample(strategy, "dist_requests_queued", -1);
   dist_instances_options options = DIST_INSTANCES_OPTIONS_INIT;
   options.max_queued = 3;
   assert_ok(dist_instances_open(strategy, &options));
-  expect(strategy, "dist_requests_accepted_total", 0);
+  expect_sample(strategy, "dist_requests_accepted_total", 0);
   atomic_int count = 0;
   for (int i = 0; i < 5; i++) assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
   for (int i = 0; i < 2; i++) assert_int_equal(end_of(submit(strategy, fails, NULL, NULL)), DIST_DATA_LOSS);
@@ -100,18 +54,18 @@ static void how_many_and_how_they_end(void **state) {
   dist_work *cancelled = submit(strategy, count_here, &count, NULL);
   dist_work *queued = submit(strategy, count_here, &count, NULL);
   assert_fails(dist_submit(strategy, count_here, &count, NULL, NULL), DIST_RESOURCE_EXHAUSTED, "full");
-  expect(strategy, "dist_requests_queued", 3);
-  expect(strategy, "dist_requests_running", 2);
-  expect(strategy, "dist_requests_accepted_total", 12);
-  expect(strategy, "dist_requests_refused_total{reason=\"full\"}", 1);
-  expect(strategy, "dist_requests_refused_total{reason=\"closed\"}", 0);
+  expect_sample(strategy, "dist_requests_queued", 3);
+  expect_sample(strategy, "dist_requests_running", 2);
+  expect_sample(strategy, "dist_requests_accepted_total", 12);
+  expect_sample(strategy, "dist_requests_refused_total{reason=\"full\"}", 1);
+  expect_sample(strategy, "dist_requests_refused_total{reason=\"closed\"}", 0);
   assert_ok(dist_work_cancel(cancelled));
   assert_int_equal(end_of(cancelled), DIST_CANCELLED);
   atomic_store(&clock.now_ns, 10000);
   assert_int_equal(end_of(late), DIST_DEADLINE_EXCEEDED);
-  expect(strategy, "dist_requests_queued", 1);
-  expect(strategy, "dist_requests_ended_total{end=\"cancelled\"}", 1);
-  expect(strategy, "dist_requests_ended_total{end=\"overdue\"}", 1);
+  expect_sample(strategy, "dist_requests_queued", 1);
+  expect_sample(strategy, "dist_requests_ended_total{end=\"cancelled\"}", 1);
+  expect_sample(strategy, "dist_requests_ended_total{end=\"overdue\"}", 1);
   gate_add(&h.released);
   for (int i = 0; i < 2; i++) assert_int_equal(end_of(inside[i]), DIST_OK);
   assert_int_equal(end_of(queued), DIST_OK);
@@ -154,12 +108,6 @@ static void how_many_and_how_they_end(void **state) {
 
 /* ---- How long ---- */
 
-static int64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* One is inside, and one is queued, for more than 2048 us: no bucket below has them. */
 static void no_time_is_shown_shorter(void **state) {
   (void)state;
@@ -168,7 +116,7 @@ static void no_time_is_shown_shorter(void **state) {
   dist_work *inside = hold_only(strategy, &h);
   atomic_int count = 0;
   dist_work *queued = submit(strategy, count_here, &count, NULL);
-  for (const int64_t start = now_ns(); now_ns() - start < 3000000;) sched_yield();
+  for (const int64_t start = steady_ns(); steady_ns() - start < 3000000;) sched_yield();
   gate_add(&h.released);
   assert_int_equal(end_of(inside), DIST_OK);
   assert_int_equal(end_of(queued), DIST_OK);
@@ -185,7 +133,7 @@ static void no_time_is_shown_shorter(void **state) {
 /* ---- Which ---- */
 
 static dist_status write_trace_here(dist_replica *replica, void *user_data) {
-  return dist_write_trace(dist_replica_strategy(replica), append, user_data);
+  return dist_write_trace(dist_replica_strategy(replica), append_page, user_data);
 }
 
 static dist_status nothing(dist_replica *replica, void *user_data) {

@@ -352,6 +352,44 @@ static void coming_out_of_an_operator(void **state) {
   fork_inside(fork_in_operator);
 }
 
+/* ---- Requests, and items of a batcher's step ---- */
+
+static dist_status fork_in_step(dist_replica *replica, dist_batch *batch, void *user_data) {
+  inside *in = user_data;
+  int result = 0;
+  const pid_t child = fork_watched();
+  if (child == 0) {
+    MUST_REFUSE(dist_replica_check(replica));
+    MUST_REFUSE(dist_batch_check(batch, 0));
+    MUST_REFUSE(dist_batch_emit(batch, 0, &result));
+    dist_batch_end(batch, 0, DIST_OK);
+    MUST_HOLD(dist_batch_size(batch) == 1);
+    end_child("step", 0);
+  }
+  in->wrong += !ended_well(child);
+  in->wrong += dist_batch_check(batch, 0) != DIST_OK;
+  in->wrong += dist_batch_emit(batch, 0, &result) != DIST_OK;
+  return DIST_OK;
+}
+
+static void of_a_step(void **state) {
+  (void)state;
+  inside in = {.parent = getpid()};
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 2;
+  options.threads = DIST_THREADS_LIBRARY;
+  dist_strategy *strategy = strategy_with(options);
+  dist_batcher *batcher = NULL;
+  assert_ok(dist_batcher_create(strategy, fork_in_step, &in, NULL, &batcher));
+  dist_work *work = NULL;
+  assert_ok(dist_batcher_submit(batcher, NULL, NULL, &work));
+  assert_ok(dist_work_wait(work, -1));
+  dist_work_destroy(work);
+  assert_int_equal(in.wrong, 0);
+  assert_ok(dist_batcher_destroy(batcher));
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 /* ---- Logical devices, and threads of the host ---- */
 
 static dist_status device_comes_out(dist_replica *device, dist_value *args, dist_value *kwargs,
@@ -438,6 +476,7 @@ int main(void) {
     cmocka_unit_test(coming_out_of_the_function),
     cmocka_unit_test(coming_out_of_a_merge_function),
     cmocka_unit_test(coming_out_of_an_operator),
+    cmocka_unit_test(of_a_step),
     cmocka_unit_test(of_a_logical_device),
     cmocka_unit_test(of_a_host_thread),
 #if !defined(__SANITIZE_THREAD__)

@@ -60,7 +60,9 @@ public final class InstancesOptions {
 
     /**
      * How long after its deadline or cancel a request's function may go on before its replica gets another thread,
-     * which makes a state of its own and warms up; zero: that is never done. Not with {@link ReplicaThreads#HOST}.
+     * which makes a state of its own and warms up; zero: that is never done. A batcher's step may go on as long after one
+     * of its items was to end: then all items of its instance end, with UNAVAILABLE where they were not to. Not with
+     * {@link ReplicaThreads#HOST}.
      */
     public InstancesOptions stuck(Duration stuck) {
         InstancesOptions changed = new InstancesOptions(this);
