@@ -63,6 +63,7 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_cross_device)
 %dist_handle(dist_cluster_resolver)
 %dist_handle(dist_network)
+%dist_handle(dist_budget)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
 %dist_handle(dist_preemption_handler)

@@ -47,8 +47,12 @@ type Options struct {
 	// CPUs are where libdist's threads may be, by the system's numbers: Placement chooses among them, and Replicas: 0 counts
 	// them. Goroutines are never moved. nil: the affinity mask of the calling goroutine's thread.
 	CPUs       []int
-	StackSize  int64 // of each of libdist's threads, in bytes; 0: the system's default
-	AsyncBytes int64 // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
+	StackSize  int64     // of each of libdist's threads, in bytes; 0: the system's default
+	AsyncBytes int64     // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
+	Budget     *Budget   // whose threads its runs and requests take, as other strategies' do; nil: they begin whatever others do
+	Executor   *Executor // the program's goroutines share loops; nil: oneTBB's threads do
+	// HelperThreads: with Goroutines, whether oneTBB's threads may help, as with other strategies.
+	HelperThreads bool
 	// Numerics says what the bits of sums depend on where a call has no WithNumerics, and those of sums from outside:
 	// Reduce and the like, and variables.
 	Numerics Numerics
@@ -165,6 +169,9 @@ func New(options Options) (*Strategy, error) {
 	u.setAxes(native, options.Axes)
 	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
 	native.SetNetwork(u.network(options.Network))
+	native.SetBudget(u.budget(options.Budget))
+	native.SetHelper_threads(intOf(options.HelperThreads))
+	numThreads := u.numThreads(options.Executor)
 	native.SetTransport(int32Of(int(options.Transport)))
 	native.SetReform(int32Of(int(options.Reform)))
 	native.SetStaging_bytes(options.StagingBytes)
@@ -190,6 +197,7 @@ func New(options Options) (*Strategy, error) {
 	if options.Log != nil {
 		native.Set_log(strategy.held.keep(logger(options.Log)))
 	}
+	options.Executor.set(strategy, native, numThreads)
 	options.Functions.set(strategy, native)
 	var handle int64
 	if err := cdist.Dist_strategy_create(native, &handle); err != nil {

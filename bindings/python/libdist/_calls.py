@@ -215,6 +215,10 @@ class _Callbacks(_cdist.Callbacks):
     def gather_components(self, token: int, components: int, n: int, axis: int, out: int) -> int:
         return int(_targets[token].on_gather_components(components, n, axis, out))
 
+    def execute(self, token: int, task: int, task_data: int) -> int:
+        loops = _targets.get(token)
+        return int(loops.on_execute(task, task_data)) if loops is not None else 1
+
     def log(self, token: int, level: int, message: str) -> None:
         _targets[token].on_log(level, message)
 

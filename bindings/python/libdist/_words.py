@@ -15,6 +15,8 @@ _FUNCTIONS = {
     "dist_batcher_create": "Strategy.batcher",
     "dist_batcher_destroy": "Batcher.close",
     "dist_batcher_submit": "Batcher.submit",
+    "dist_budget_create": "Budget",
+    "dist_budget_destroy": "Budget.close",
     "dist_cluster_explain": "ClusterResolver.explain",
     "dist_cluster_spec_create": "ClusterSpec",
     "dist_colocate_enter": "Strategy.colocate",

@@ -7,6 +7,7 @@ import atexit
 import threading
 import time
 import weakref
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
@@ -18,6 +19,7 @@ from ._options import nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .batch import Batching
+from .budget import Budget, held_of, set_executor
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
@@ -82,6 +84,10 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         replicas_of_workers: Optional[Sequence[int]] = None,
         staging_bytes: int = 0,
         cpus: Optional[Sequence[int]] = None,
+        budget: Optional[Budget] = None,
+        executor: Optional[Executor] = None,
+        max_workers: Optional[int] = None,
+        helper_threads: bool = False,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
@@ -93,6 +99,11 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         num_replicas 0 counts them; None: the calling thread's affinity mask. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
         it is of MULTI_WORKER_MIRRORED. numerics: what the bits of sums depend on where a call does not say, and those of
         sums from outside: reduce() and the like, and variables.
+        budget: whose threads its runs and requests take, as other strategies' do. executor: its threads share loops, in place
+        of oneTBB's: parallel_for(), and what is reduced, gathered, assigned and loaded from outside. Its submit() is called
+        where a loop begins, for each thread that may help, and what it raises is a refusal; no loop waits for it. max_workers:
+        how many help at most, beside the thread that begins the loop; None: one less than usable CPUs. helper_threads: with
+        Threads.HOST, whether oneTBB's threads may help, as with other strategies.
 
         Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is
         TF_CONFIG. network: how the other workers are reached; None: as transport says. transport: how workers that are
@@ -145,6 +156,10 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         joined = network._hold("Strategy") if network is not None else None
         if joined is not None:
             options.network = joined.handle
+        shared = held_of(budget, "Strategy")
+        if shared is not None:
+            options.budget = shared.handle
+        options.helper_threads = int(helper_threads)
         if cpus:
             options.set_cpus(list(cpus), len(cpus))
         if replicas_of_workers is not None:
@@ -158,11 +173,12 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
             self._host_failures = cross_device._failures
         self._owned = True
         try:
+            set_executor(options, executor, max_workers, self._tokens)
             self._handle = _cdist.dist_strategy_create(options)
         except BaseException:
             self._release_tokens()
             raise
-        del joined  # held until here, whoever closes the network meanwhile
+        del joined, shared  # held until here, whoever closes the network or the budget meanwhile
         self._local_replicas = range(self.num_replicas)
         if kind == StrategyKind.MULTI_WORKER_MIRRORED:
             place = self.query()

@@ -504,6 +504,8 @@ struct Callbacks {
   virtual int32_t broadcast_copies(int64_t token, int64_t value, int64_t copies, int64_t n) = 0;
   virtual int32_t gather_components(int64_t token, int64_t components, int64_t n, int32_t axis, int64_t out) = 0;
   virtual void log(int64_t token, int32_t level, const char *message) = 0;
+  /* of an executor: has run_task(task, task_data) called once, on any thread and at any time; not 0: it will not be */
+  virtual int32_t execute(int64_t token, int64_t task, int64_t task_data) = 0;
   /* the library no longer uses what the token stands for */
   virtual void release(int64_t token) = 0;
 };
@@ -609,6 +611,9 @@ static dist_status on_gather_components(const dist_tensor *components, size_t n,
 static void on_log(void *token, int32_t level, const char *message) {
   callbacks->log(number(token), level, message);
 }
+static int32_t on_execute(dist_task_fn task, void *task_data, void *token) {
+  return callbacks->execute(number(token), number((const void *)task), number(task_data));
+}
 static void on_release(void *token) { callbacks->release(number(token)); }
 static int32_t own_copy(int32_t replica_id, int32_t, void *) { return replica_id; }
 static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
@@ -618,6 +623,11 @@ static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
 
 /** Who takes the calls back; set once, when the language's module is loaded, and never ended. */
 static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbacks; }
+
+/** What Callbacks::execute() was given, also when the strategy has ended; once. */
+static void run_task(int64_t task, int64_t task_data) {
+  ((dist_task_fn)dist_swig::pointer(task))(dist_swig::pointer(task_data));
+}
 
 
 namespace dist_swig {
@@ -638,6 +648,7 @@ template <class Options> struct Kept : Options {
   double norm;
   dist_cross_device_functions functions;
   dist_strategy_functions strategy_functions;
+  dist_executor executor;
 };
 
 /* All options that SWIG's constructors make are Kept. */
@@ -940,6 +951,14 @@ SWIGINTERN void dist_strategy_options_set_cpus(dist_strategy_options *self,int32
     dist_swig::kept(self)->cpus.assign(numbers, numbers + n);
     self->cpus = n ? dist_swig::kept(self)->cpus.data() : nullptr;
     self->num_cpus = n;
+  }
+SWIGINTERN void dist_strategy_options_set_executor(dist_strategy_options *self,int64_t token,int32_t num_threads){
+    dist_executor &executor = dist_swig::kept(self)->executor;
+    dist_executor_init(&executor, sizeof executor);
+    executor.num_threads = num_threads;
+    executor.execute = dist_swig::on_execute;
+    executor.user_data = dist_swig::pointer(token);
+    self->executor = &executor;
   }
 SWIGINTERN void dist_strategy_options_set_replicas_of_workers(dist_strategy_options *self,int32_t const *replicas,size_t n){
     dist_swig::kept(self)->workers.assign(replicas, replicas + n);
@@ -1505,14 +1524,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_b007099836efc2ba(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_41a0433f956760a4(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_b007099836efc2ba(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_41a0433f956760a4(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_b007099836efc2ba(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_41a0433f956760a4(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1521,12 +1540,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_b007099836efc2ba(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_41a0433f956760a4(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1539,12 +1558,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_b007099836efc2ba(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_41a0433f956760a4(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1555,12 +1574,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_b007099836efc2ba(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_41a0433f956760a4(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_b007099836efc2ba(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_41a0433f956760a4(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1571,12 +1590,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_b007099836efc2ba(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_41a0433f956760a4(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_b007099836efc2ba(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_41a0433f956760a4(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1595,12 +1614,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_b007099836efc2ba(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_41a0433f956760a4(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1609,12 +1628,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_b007099836efc2ba(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_41a0433f956760a4(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_b007099836efc2ba(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_41a0433f956760a4(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1629,12 +1648,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_b007099836efc2ba(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_41a0433f956760a4(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_b007099836efc2ba(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_41a0433f956760a4(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1647,12 +1666,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_b007099836efc2ba(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_41a0433f956760a4(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b007099836efc2ba(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_41a0433f956760a4(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1663,12 +1682,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b007099836efc2ba(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_41a0433f956760a4(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_b007099836efc2ba(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_41a0433f956760a4(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1679,24 +1698,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_b007099836efc2ba(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_41a0433f956760a4(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_b007099836efc2ba(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_41a0433f956760a4(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_b007099836efc2ba(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_41a0433f956760a4(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1713,12 +1732,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_b007099836efc2ba(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_41a0433f956760a4(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_b007099836efc2ba(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_41a0433f956760a4(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1729,12 +1748,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_b007099836efc2ba(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_41a0433f956760a4(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_b007099836efc2ba(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_41a0433f956760a4(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1743,22 +1762,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_b007099836efc2ba(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_41a0433f956760a4(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_b007099836efc2ba(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_41a0433f956760a4(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_b007099836efc2ba(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_41a0433f956760a4(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1767,12 +1786,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_b007099836efc2ba(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_41a0433f956760a4(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1783,12 +1802,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_b007099836efc2ba(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_41a0433f956760a4(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1801,12 +1820,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_b007099836efc2ba(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_41a0433f956760a4(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_b007099836efc2ba(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_41a0433f956760a4(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1817,12 +1836,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_b007099836efc2ba(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_41a0433f956760a4(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_b007099836efc2ba(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_41a0433f956760a4(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1831,10 +1850,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_b007099836efc2ba(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_41a0433f956760a4(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_b007099836efc2ba(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_41a0433f956760a4(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1847,10 +1866,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_b007099836efc2ba(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_41a0433f956760a4(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_b007099836efc2ba(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_41a0433f956760a4(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1871,10 +1890,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_b007099836efc2ba(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_41a0433f956760a4(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_b007099836efc2ba(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_41a0433f956760a4(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1889,12 +1908,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_b007099836efc2ba(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_41a0433f956760a4(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b007099836efc2ba(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_41a0433f956760a4(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1907,12 +1926,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b007099836efc2ba(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_41a0433f956760a4(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_b007099836efc2ba(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_41a0433f956760a4(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1927,12 +1946,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_b007099836efc2ba(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_41a0433f956760a4(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_b007099836efc2ba(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_41a0433f956760a4(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1943,15 +1962,31 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_b007099836efc2ba(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_41a0433f956760a4(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_b007099836efc2ba(int, long long token);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_41a0433f956760a4(int, long long token, long long task, long long task_data);
+int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_task;
+  long long swig_task_data;
+  
+  swig_token = (int64_t)token; 
+  swig_task = (int64_t)task; 
+  swig_task_data = (int64_t)task_data; 
+  result = Swig_DirectorCallbacks_callback_execute_cdist_41a0433f956760a4(go_val, swig_token, swig_task, swig_task_data);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_41a0433f956760a4(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_b007099836efc2ba(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_41a0433f956760a4(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1959,14 +1994,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_b007099836efc2ba(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_41a0433f956760a4(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_b007099836efc2ba(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_41a0433f956760a4(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_b007099836efc2ba(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_41a0433f956760a4(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1987,7 +2022,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_b007099836efc2ba(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_41a0433f956760a4(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1996,7 +2031,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_b007099836efc2ba(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_41a0433f956760a4(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2006,7 +2041,7 @@ void _wrap_Swig_free_cdist_b007099836efc2ba(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_b007099836efc2ba(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_41a0433f956760a4(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2019,7 +2054,7 @@ void *_wrap_Swig_malloc_cdist_b007099836efc2ba(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_OK_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2031,7 +2066,7 @@ intgo _wrap_DIST_OK_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CANCELLED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2043,7 +2078,7 @@ intgo _wrap_DIST_CANCELLED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_UNKNOWN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2055,7 +2090,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2067,7 +2102,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2079,7 +2114,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_NOT_FOUND_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2091,7 +2126,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2103,7 +2138,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2115,7 +2150,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2127,7 +2162,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2139,7 +2174,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ABORTED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2151,7 +2186,7 @@ intgo _wrap_DIST_ABORTED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2163,7 +2198,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2175,7 +2210,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_INTERNAL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2187,7 +2222,7 @@ intgo _wrap_DIST_INTERNAL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2199,7 +2234,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DATA_LOSS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2211,7 +2246,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_F16_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2223,7 +2258,7 @@ intgo _wrap_DIST_F16_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_BF16_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2235,7 +2270,7 @@ intgo _wrap_DIST_BF16_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_F32_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2247,7 +2282,7 @@ intgo _wrap_DIST_F32_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_F64_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2259,7 +2294,7 @@ intgo _wrap_DIST_F64_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_I8_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2271,7 +2306,7 @@ intgo _wrap_DIST_I8_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_U8_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2283,7 +2318,7 @@ intgo _wrap_DIST_U8_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_I16_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2295,7 +2330,7 @@ intgo _wrap_DIST_I16_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_U16_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2307,7 +2342,7 @@ intgo _wrap_DIST_U16_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_I32_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2319,7 +2354,7 @@ intgo _wrap_DIST_I32_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_U32_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2331,7 +2366,7 @@ intgo _wrap_DIST_U32_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_I64_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2343,7 +2378,7 @@ intgo _wrap_DIST_I64_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_U64_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2355,7 +2390,7 @@ intgo _wrap_DIST_U64_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COMPLEX64_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2367,7 +2402,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_BOOL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2379,7 +2414,7 @@ intgo _wrap_DIST_BOOL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2391,7 +2426,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2403,7 +2438,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2415,7 +2450,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2427,7 +2462,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2439,7 +2474,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_USER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2451,7 +2486,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2463,7 +2498,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2475,7 +2510,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2487,7 +2522,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2499,7 +2534,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2511,7 +2546,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2523,7 +2558,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2535,7 +2570,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2547,7 +2582,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2559,7 +2594,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2571,7 +2606,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2583,7 +2618,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2595,7 +2630,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2607,7 +2642,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2619,7 +2654,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2631,7 +2666,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2643,7 +2678,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2655,7 +2690,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2667,7 +2702,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2679,7 +2714,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2691,7 +2726,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2703,7 +2738,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2715,7 +2750,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2727,7 +2762,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2739,7 +2774,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2751,7 +2786,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2763,7 +2798,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2775,7 +2810,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2787,7 +2822,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2799,7 +2834,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2811,7 +2846,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2823,7 +2858,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_THREADS_HOST_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2835,7 +2870,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2847,7 +2882,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2859,7 +2894,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2871,7 +2906,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2883,7 +2918,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2895,7 +2930,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2907,7 +2942,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2919,7 +2954,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2931,7 +2966,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2943,7 +2978,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2955,7 +2990,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2967,7 +3002,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_LIST_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2979,7 +3014,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_DICT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2991,7 +3026,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3003,7 +3038,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3015,7 +3050,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3027,7 +3062,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3039,7 +3074,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3051,7 +3086,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3063,7 +3098,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3075,7 +3110,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3087,7 +3122,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3099,7 +3134,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3111,7 +3146,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3123,7 +3158,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3135,7 +3170,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3147,7 +3182,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3159,7 +3194,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3171,7 +3206,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3183,7 +3218,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3195,7 +3230,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ASSIGN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3207,7 +3242,7 @@ intgo _wrap_DIST_ASSIGN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3219,7 +3254,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3231,7 +3266,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3243,7 +3278,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3255,7 +3290,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3267,7 +3302,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3279,7 +3314,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3291,7 +3326,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_OFF_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3303,7 +3338,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3315,7 +3350,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_FILE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3327,7 +3362,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_DATA_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3339,7 +3374,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_HINT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3351,7 +3386,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3363,7 +3398,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3375,7 +3410,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3387,7 +3422,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3399,7 +3434,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3411,7 +3446,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_NDIM_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3423,7 +3458,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3435,7 +3470,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3447,7 +3482,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_LOG_ERROR_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3459,7 +3494,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_LOG_WARNING_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3471,7 +3506,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_LOG_INFO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3483,7 +3518,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3495,7 +3530,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3507,7 +3542,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3519,7 +3554,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3531,7 +3566,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3543,7 +3578,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3555,7 +3590,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3567,7 +3602,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3579,7 +3614,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3591,7 +3626,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3603,7 +3638,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3615,7 +3650,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3627,7 +3662,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3639,7 +3674,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_METRIC_SUM_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3651,7 +3686,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3663,7 +3698,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3675,7 +3710,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_APPLY_SGD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3687,7 +3722,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3699,7 +3734,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3711,7 +3746,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3723,7 +3758,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3735,7 +3770,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3747,7 +3782,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3759,7 +3794,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3771,7 +3806,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3783,7 +3818,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3795,7 +3830,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TASK_UNSET_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3807,7 +3842,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3819,7 +3854,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3831,7 +3866,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3843,7 +3878,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3855,7 +3890,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3867,7 +3902,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3879,7 +3914,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3891,7 +3926,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-long long _wrap_memory_counter_cdist_b007099836efc2ba() {
+long long _wrap_memory_counter_cdist_41a0433f956760a4() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3902,7 +3937,7 @@ long long _wrap_memory_counter_cdist_b007099836efc2ba() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b007099836efc2ba(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_41a0433f956760a4(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3915,7 +3950,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b007099836efc2ba(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3925,7 +3960,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3935,7 +3970,7 @@ void _wrap_delete_Callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3952,7 +3987,7 @@ intgo _wrap_Callbacks_replica_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3973,7 +4008,7 @@ long long _wrap_Callbacks_values_cdist_b007099836efc2ba(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3992,7 +4027,7 @@ long long _wrap_Callbacks_merge_cdist_b007099836efc2ba(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4011,7 +4046,7 @@ intgo _wrap_Callbacks_update_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4041,7 +4076,7 @@ long long _wrap_Callbacks_update_values_cdist_b007099836efc2ba(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4058,7 +4093,7 @@ long long _wrap_Callbacks_source_cdist_b007099836efc2ba(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4084,7 +4119,7 @@ long long _wrap_Callbacks_file_source_cdist_b007099836efc2ba(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4105,7 +4140,7 @@ long long _wrap_Callbacks_dataset_cdist_b007099836efc2ba(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4124,7 +4159,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4143,7 +4178,7 @@ long long _wrap_Callbacks_value_cdist_b007099836efc2ba(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4158,7 +4193,7 @@ long long _wrap_Callbacks_initial_cdist_b007099836efc2ba(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4186,7 +4221,7 @@ long long _wrap_Callbacks_method_cdist_b007099836efc2ba(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4205,7 +4240,7 @@ long long _wrap_Callbacks_closure_cdist_b007099836efc2ba(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4222,7 +4257,7 @@ long long _wrap_Callbacks_create_state_cdist_b007099836efc2ba(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4236,7 +4271,7 @@ void _wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4253,7 +4288,7 @@ intgo _wrap_Callbacks_warm_up_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4272,7 +4307,7 @@ intgo _wrap_Callbacks_step_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4293,7 +4328,7 @@ intgo _wrap_Callbacks_update_variables_cdist_b007099836efc2ba(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4312,7 +4347,7 @@ intgo _wrap_Callbacks_partition_cdist_b007099836efc2ba(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4328,7 +4363,7 @@ void _wrap_Callbacks_loop_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4348,7 +4383,7 @@ void _wrap_Callbacks_reduce_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4376,7 +4411,7 @@ void _wrap_Callbacks_apply_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4399,7 +4434,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4420,7 +4455,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4443,7 +4478,7 @@ intgo _wrap_Callbacks_gather_components_cdist_b007099836efc2ba(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4464,7 +4499,26 @@ void _wrap_Callbacks_log_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Callbacks_execute_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int32_t)(arg1)->execute(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_Callbacks_release_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4476,7 +4530,7 @@ void _wrap_Callbacks_release_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4486,7 +4540,19 @@ void _wrap_set_callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_run_task_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  run_task(arg1,arg2);
+  
+}
+
+
+void _wrap_ClusterJobs_add_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4516,7 +4582,7 @@ void _wrap_ClusterJobs_add_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4529,7 +4595,7 @@ long long _wrap_ClusterJobs_size_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4542,7 +4608,7 @@ long long _wrap_ClusterJobs_get_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_b007099836efc2ba() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_41a0433f956760a4() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4553,7 +4619,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4563,7 +4629,7 @@ void _wrap_delete_ClusterJobs_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4576,7 +4642,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_b007099836efc2ba(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4589,7 +4655,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b007099836efc2ba(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4606,7 +4672,7 @@ void _wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4618,7 +4684,7 @@ void _wrap_ResolverAnswer_set_number_cdist_b007099836efc2ba(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4630,7 +4696,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_SPEC_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4642,7 +4708,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4654,7 +4720,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4666,7 +4732,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4678,7 +4744,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4690,7 +4756,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4702,7 +4768,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4714,7 +4780,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b007099836efc2ba() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b007099836efc2ba(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_41a0433f956760a4(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4727,7 +4793,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4737,7 +4803,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_b007099836efc2ba(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4747,7 +4813,7 @@ void _wrap_delete_ResolverCallbacks_cdist_b007099836efc2ba(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4782,7 +4848,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4792,7 +4858,7 @@ void _wrap_set_resolver_callbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4819,7 +4885,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4848,7 +4914,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_b007099836efc2ba(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4881,7 +4947,7 @@ _gostring_ _wrap_partitions_min_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4914,7 +4980,7 @@ _gostring_ _wrap_partitions_max_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_41a0433f956760a4(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4944,7 +5010,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4971,7 +5037,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4998,7 +5064,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5008,7 +5074,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5021,7 +5087,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5036,7 +5102,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5066,7 +5132,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5100,7 +5166,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5139,7 +5205,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5154,7 +5220,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5167,7 +5233,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5197,7 +5263,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5229,7 +5295,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5264,7 +5330,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5290,7 +5356,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5320,7 +5386,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5352,7 +5418,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5384,7 +5450,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5416,7 +5482,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5448,7 +5514,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5460,7 +5526,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b007099836efc2ba(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5473,7 +5539,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5485,7 +5551,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5498,7 +5564,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5510,7 +5576,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b007099836ef
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5523,7 +5589,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b007099836e
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5542,7 +5608,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5555,7 +5621,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b007099836e
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5574,7 +5640,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5587,7 +5653,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b007099
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5606,7 +5672,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5619,7 +5685,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b007099836efc
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b007099836efc2ba() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_41a0433f956760a4() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5630,7 +5696,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b00
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5640,7 +5706,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_b007099836efc2ba(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5657,7 +5723,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5674,7 +5740,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_41a0433f956760a4(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5699,7 +5765,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5722,7 +5788,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5734,7 +5800,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_b007099836efc2ba(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5747,7 +5813,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_b007099836efc2ba(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5759,7 +5825,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_b007099836efc2ba(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5772,7 +5838,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_b007099836efc2ba(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5784,7 +5850,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_b007099836efc2ba(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5797,7 +5863,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b007099836efc2ba(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5816,7 +5882,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5829,7 +5895,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b007099836efc2ba(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5848,7 +5914,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5861,7 +5927,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5873,7 +5939,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5886,7 +5952,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5898,7 +5964,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_b007099836efc2ba(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5911,7 +5977,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_b007099836efc2ba(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5923,7 +5989,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b007099836efc2ba(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5936,7 +6002,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b007099836efc2ba(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5948,7 +6014,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b007099836efc2ba(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5961,7 +6027,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b007099836efc2ba(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b007099836efc2ba() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_41a0433f956760a4() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5972,7 +6038,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5982,7 +6048,7 @@ void _wrap_delete_dist_slurm_options_cdist_b007099836efc2ba(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5994,7 +6060,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_b007099836efc2ba(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6019,7 +6085,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b007099836efc2ba(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_41a0433f956760a4(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6051,7 +6117,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6063,7 +6129,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_b007099836efc2ba(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6076,7 +6142,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b007099836efc2ba(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6088,7 +6154,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_b007099836efc2ba(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6101,7 +6167,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_b007099836efc2ba(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6113,7 +6179,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_b007099836efc2ba(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6126,7 +6192,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6138,7 +6204,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_b007099836efc2ba(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6151,7 +6217,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6163,7 +6229,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_b007099836efc2ba(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6176,7 +6242,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_b007099836efc2ba(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6195,7 +6261,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6208,7 +6274,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6227,7 +6293,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6240,7 +6306,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6259,7 +6325,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6272,7 +6338,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6291,7 +6357,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6304,7 +6370,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b007099836efc2ba(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b007099836efc2ba() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_41a0433f956760a4() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6315,7 +6381,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6325,7 +6391,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_b007099836efc2ba(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6350,7 +6416,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b007099836efc2ba(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6377,7 +6443,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6387,7 +6453,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6410,7 +6476,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6438,7 +6504,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6461,7 +6527,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6489,7 +6555,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6517,7 +6583,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6559,7 +6625,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6591,7 +6657,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6617,7 +6683,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6629,7 +6695,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6641,7 +6707,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6653,7 +6719,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b007099836efc2ba() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6682,7 +6748,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6711,7 +6777,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6749,7 +6815,7 @@ _gostring_ _wrap_submit_cdist_b007099836efc2ba(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6786,7 +6852,7 @@ _gostring_ _wrap_batcher_submit_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_dist_version_cdist_b007099836efc2ba() {
+intgo _wrap_dist_version_cdist_41a0433f956760a4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6797,7 +6863,7 @@ intgo _wrap_dist_version_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_b007099836efc2ba(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_41a0433f956760a4(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6815,7 +6881,7 @@ intgo _wrap_dist_has_feature_cdist_b007099836efc2ba(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_b007099836efc2ba(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_41a0433f956760a4(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6828,7 +6894,7 @@ _gostring_ _wrap_dist_status_name_cdist_b007099836efc2ba(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6856,7 +6922,7 @@ _gostring_ _wrap_dist_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6868,7 +6934,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6880,7 +6946,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6892,7 +6958,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6904,7 +6970,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6916,7 +6982,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6928,7 +6994,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6940,7 +7006,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6952,7 +7018,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6964,7 +7030,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6976,7 +7042,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6988,7 +7054,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b007099836efc2ba() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_b007099836efc2ba(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_41a0433f956760a4(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7003,7 +7069,7 @@ _gostring_ _wrap_dist_enum_name_cdist_b007099836efc2ba(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7033,7 +7099,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_b007099836efc2ba(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7045,7 +7111,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_b007099836efc2ba(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7058,7 +7124,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_b007099836efc2ba(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7070,7 +7136,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_b007099836efc2ba(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7083,7 +7149,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b007099836efc2ba(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7095,7 +7161,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7108,7 +7174,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_b007099836efc2ba(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7120,7 +7186,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_b007099836efc2ba(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7133,7 +7199,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_b007099836efc2ba(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7145,7 +7211,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7158,7 +7224,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7177,7 +7243,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7190,7 +7256,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b007099836efc2
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7202,7 +7268,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_b007099836efc2ba(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7215,7 +7281,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7227,7 +7293,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7240,7 +7306,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -7252,7 +7318,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -7265,7 +7331,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_b007099836efc2
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7277,7 +7343,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b007099836efc2b
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7290,7 +7356,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b007099836efc2
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7302,7 +7368,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_b007099836efc2ba(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7315,7 +7381,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7327,7 +7393,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7340,7 +7406,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7352,7 +7418,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7365,7 +7431,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -7377,7 +7443,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -7390,7 +7456,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -7402,7 +7468,7 @@ void _wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -7415,7 +7481,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_b007099836efc2ba(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7427,7 +7493,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_b007099836efc2ba(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7440,7 +7506,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_b007099836efc2ba(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7452,7 +7518,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_b007099836efc2ba(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7465,7 +7531,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_b007099836efc2ba(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7477,7 +7543,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7490,7 +7556,57 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_budget_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_budget *arg2 = (dist_budget *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_budget *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->budget = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_budget_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_budget *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_budget *) ((arg1)->budget);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_helper_threads_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->helper_threads = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->helper_threads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_count_memory_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7500,7 +7616,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b007099836efc2ba() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_41a0433f956760a4() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7511,7 +7627,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7521,7 +7637,7 @@ void _wrap_delete_dist_strategy_options_cdist_b007099836efc2ba(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7533,7 +7649,7 @@ void _wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7554,7 +7670,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7577,7 +7693,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7591,7 +7707,21 @@ void _wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  dist_strategy_options_set_executor(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7605,7 +7735,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7625,7 +7755,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7648,7 +7778,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_b007099836efc2ba(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7669,7 +7799,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7690,7 +7820,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7703,7 +7833,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7726,7 +7856,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7739,7 +7869,7 @@ intgo _wrap_dist_strategy_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7771,7 +7901,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7803,7 +7933,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7834,7 +7964,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_b007099836efc2ba(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7846,7 +7976,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7859,7 +7989,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_b007099836efc2ba(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7871,7 +8001,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7884,7 +8014,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7896,7 +8026,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b007099836ef
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7909,7 +8039,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b007099836e
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7921,7 +8051,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7934,7 +8064,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7946,7 +8076,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b007099836efc
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7959,7 +8089,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b007099836ef
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7971,7 +8101,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b007099836ef
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7984,7 +8114,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b007099836e
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7996,7 +8126,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b007099836efc2ba(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8009,7 +8139,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8021,7 +8151,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8034,7 +8164,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8046,7 +8176,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8059,7 +8189,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8071,7 +8201,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b007099836efc2ba
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8084,7 +8214,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8096,7 +8226,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b007099836efc2
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8109,7 +8239,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b007099836efc
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8121,7 +8251,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b007099836efc2ba
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8134,7 +8264,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8146,7 +8276,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_b007099836efc2ba(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8159,7 +8289,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_b007099836efc2ba(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8171,7 +8301,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b007099836efc2b
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8184,7 +8314,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b007099836efc2
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8196,7 +8326,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8209,7 +8339,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8221,7 +8351,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_b007099836efc2ba(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8234,7 +8364,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8246,7 +8376,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_b007099836efc2ba(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8259,7 +8389,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8271,7 +8401,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_b007099836efc2ba(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8284,7 +8414,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_b007099836efc2ba(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b007099836efc2ba() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_41a0433f956760a4() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8295,7 +8425,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b007099836efc
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8305,7 +8435,7 @@ void _wrap_delete_dist_strategy_properties_cdist_b007099836efc2ba(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_b007099836efc2ba(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_41a0433f956760a4(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8328,7 +8458,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8351,7 +8481,42 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(dist_network_options *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_budget_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+  dist_allocator *arg1 = (dist_allocator *) 0 ;
+  int32_t arg2 ;
+  dist_budget **arg3 = (dist_budget **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_allocator **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (dist_budget **)_swig_go_2; 
+  
+  result = (dist_status)dist_budget_create((dist_allocator const *)arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_budget_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+  dist_budget *arg1 = (dist_budget *) 0 ;
+  
+  arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_budget_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_network_options_credit_bytes_set_cdist_41a0433f956760a4(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8363,7 +8528,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8376,7 +8541,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8386,7 +8551,7 @@ void _wrap_dist_network_options_count_memory_cdist_b007099836efc2ba(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_b007099836efc2ba() {
+dist_network_options *_wrap_new_dist_network_options_cdist_41a0433f956760a4() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8397,7 +8562,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8407,7 +8572,7 @@ void _wrap_delete_dist_network_options_cdist_b007099836efc2ba(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_b007099836efc2ba(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_41a0433f956760a4(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8432,7 +8597,7 @@ _gostring_ _wrap_dist_network_create_cdist_b007099836efc2ba(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -8442,7 +8607,7 @@ void _wrap_dist_network_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -8454,7 +8619,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_b007099836efc2ba(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8467,7 +8632,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_b007099836efc2ba(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8479,7 +8644,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8492,7 +8657,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_b007099836efc2ba(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8504,7 +8669,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8517,7 +8682,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_b007099836efc2ba(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_b007099836efc2ba() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_41a0433f956760a4() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8528,7 +8693,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8538,7 +8703,7 @@ void _wrap_delete_dist_reform_options_cdist_b007099836efc2ba(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_b007099836efc2ba(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_41a0433f956760a4(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8561,7 +8726,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8584,7 +8749,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8596,7 +8761,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8609,7 +8774,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_b007099836efc2ba(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8621,7 +8786,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b007099836efc2ba
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8634,7 +8799,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8646,7 +8811,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b007099836efc2ba
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8659,7 +8824,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8671,7 +8836,7 @@ void _wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8684,7 +8849,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_b007099836efc2ba(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_b007099836efc2ba() {
+dist_run_options *_wrap_new_dist_run_options_cdist_41a0433f956760a4() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8695,7 +8860,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8705,7 +8870,7 @@ void _wrap_delete_dist_run_options_cdist_b007099836efc2ba(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8733,7 +8898,7 @@ _gostring_ _wrap_dist_run_cdist_b007099836efc2ba(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8767,7 +8932,7 @@ _gostring_ _wrap_dist_run_values_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8780,7 +8945,7 @@ intgo _wrap_dist_replica_id_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8793,7 +8958,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -8806,7 +8971,7 @@ long long _wrap_dist_replica_strategy_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8838,7 +9003,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8870,7 +9035,7 @@ _gostring_ _wrap_dist_merge_call_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8895,7 +9060,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8918,7 +9083,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8939,7 +9104,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8960,7 +9125,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8983,7 +9148,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_b007099836efc2ba(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9011,7 +9176,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9024,7 +9189,7 @@ intgo _wrap_dist_cancel_signalled_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9034,7 +9199,7 @@ void _wrap_dist_cancel_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9046,7 +9211,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_b007099836efc2ba(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9059,7 +9224,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_b007099836efc2ba(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9078,7 +9243,7 @@ void _wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9091,7 +9256,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_b007099836efc2ba(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9103,7 +9268,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9116,7 +9281,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9128,7 +9293,7 @@ void _wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9141,7 +9306,7 @@ long long _wrap_dist_collective_options_group_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9153,7 +9318,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9166,7 +9331,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9178,7 +9343,7 @@ void _wrap_dist_collective_options_axis_set_cdist_b007099836efc2ba(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9191,7 +9356,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_b007099836efc2ba(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9203,7 +9368,7 @@ void _wrap_dist_collective_options_planned_set_cdist_b007099836efc2ba(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9216,7 +9381,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_b007099836efc2ba(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9228,7 +9393,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9241,7 +9406,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9253,7 +9418,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9266,7 +9431,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9278,7 +9443,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9291,7 +9456,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_b007099836efc2ba(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9303,7 +9468,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9316,7 +9481,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b00709983
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_b007099836efc2ba() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_41a0433f956760a4() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9327,7 +9492,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9337,7 +9502,7 @@ void _wrap_delete_dist_collective_options_cdist_b007099836efc2ba(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9351,7 +9516,7 @@ void _wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9363,7 +9528,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9377,7 +9542,7 @@ void _wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9387,7 +9552,7 @@ void _wrap_dist_collective_options_begin_work_cdist_b007099836efc2ba(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9400,7 +9565,7 @@ long long _wrap_dist_collective_options_work_cdist_b007099836efc2ba(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9437,7 +9602,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9476,7 +9641,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9513,7 +9678,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9548,7 +9713,7 @@ _gostring_ _wrap_dist_all_gather_cdist_b007099836efc2ba(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9585,7 +9750,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9622,7 +9787,7 @@ _gostring_ _wrap_dist_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9659,7 +9824,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9694,7 +9859,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_b007099836efc2ba(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9733,7 +9898,7 @@ _gostring_ _wrap_dist_scan_cdist_b007099836efc2ba(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9772,7 +9937,7 @@ _gostring_ _wrap_dist_permute_cdist_b007099836efc2ba(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_b007099836efc2ba(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_41a0433f956760a4(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -9795,7 +9960,7 @@ _gostring_ _wrap_dist_barrier_cdist_b007099836efc2ba(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9824,7 +9989,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9851,7 +10016,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9878,7 +10043,7 @@ _gostring_ _wrap_dist_group_create_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9899,7 +10064,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9912,7 +10077,7 @@ intgo _wrap_dist_group_size_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9927,7 +10092,7 @@ intgo _wrap_dist_group_rank_cdist_b007099836efc2ba(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9939,7 +10104,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_b007099836efc2ba(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9952,7 +10117,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9964,7 +10129,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9977,7 +10142,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b007099836ef
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9989,7 +10154,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10002,7 +10167,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10014,7 +10179,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10027,7 +10192,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_b007099836efc2ba(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_b007099836efc2ba() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_41a0433f956760a4() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10038,7 +10203,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_b00709983
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10048,7 +10213,7 @@ void _wrap_delete_dist_communication_options_cdist_b007099836efc2ba(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10073,7 +10238,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -10085,7 +10250,7 @@ void _wrap_dist_apply_options_kind_set_cdist_b007099836efc2ba(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10098,7 +10263,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_b007099836efc2ba(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10110,7 +10275,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_b007099836efc2ba(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10123,7 +10288,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_b007099836efc2ba(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10135,7 +10300,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_b007099836efc2ba(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10148,7 +10313,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_b007099836efc2ba(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10160,7 +10325,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_b007099836efc2ba(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10173,7 +10338,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_b007099836efc2ba(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_b007099836efc2ba() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_41a0433f956760a4() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10184,7 +10349,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10194,7 +10359,7 @@ void _wrap_delete_dist_apply_options_cdist_b007099836efc2ba(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10210,7 +10375,7 @@ void _wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -10222,7 +10387,7 @@ void _wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10232,7 +10397,7 @@ void _wrap_dist_apply_options_want_norm_cdist_b007099836efc2ba(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10245,7 +10410,7 @@ double _wrap_dist_apply_options_norm_cdist_b007099836efc2ba(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10284,7 +10449,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10310,7 +10475,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_b007099836efc2ba(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10333,7 +10498,7 @@ _gostring_ _wrap_dist_work_test_cdist_b007099836efc2ba(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10356,7 +10521,7 @@ _gostring_ _wrap_dist_work_wait_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10383,7 +10548,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_b007099836efc2ba(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10404,7 +10569,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10414,7 +10579,7 @@ void _wrap_dist_work_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10435,7 +10600,7 @@ _gostring_ _wrap_dist_work_start_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -10458,7 +10623,7 @@ _gostring_ _wrap_dist_work_ready_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -10470,7 +10635,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -10482,7 +10647,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -10494,7 +10659,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10507,7 +10672,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10519,7 +10684,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10532,7 +10697,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10544,7 +10709,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10557,7 +10722,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_b007099836efc2ba(dist_i
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10569,7 +10734,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10582,7 +10747,7 @@ long long _wrap_dist_instances_options_stuck_ns_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -10594,7 +10759,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_b007099836efc2ba(dist_i
 }
 
 
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10607,7 +10772,7 @@ intgo _wrap_dist_instances_options_max_replaced_get_cdist_b007099836efc2ba(dist_
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_b007099836efc2ba() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_41a0433f956760a4() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -10618,7 +10783,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_b007099836efc2ba(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -10628,7 +10793,7 @@ void _wrap_delete_dist_instances_options_cdist_b007099836efc2ba(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10644,7 +10809,7 @@ void _wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_b007099836efc2ba(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_41a0433f956760a4(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -10667,7 +10832,7 @@ _gostring_ _wrap_dist_instances_open_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10690,7 +10855,7 @@ _gostring_ _wrap_dist_instances_close_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -10713,7 +10878,7 @@ _gostring_ _wrap_dist_serve_cdist_b007099836efc2ba(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10726,7 +10891,7 @@ long long _wrap_dist_instance_state_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10747,7 +10912,7 @@ _gostring_ _wrap_dist_replica_check_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_work_user_data_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_work_user_data_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10760,7 +10925,7 @@ long long _wrap_dist_work_user_data_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -10783,7 +10948,7 @@ _gostring_ _wrap_dist_completions_create_cdist_b007099836efc2ba(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -10808,7 +10973,7 @@ _gostring_ _wrap_dist_completions_next_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10831,7 +10996,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_b007099836efc2ba(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -10841,7 +11006,7 @@ void _wrap_dist_completions_destroy_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -10853,7 +11018,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_b007099836efc2ba(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10866,7 +11031,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_b007099836efc2ba(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -10878,7 +11043,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10891,7 +11056,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -10903,7 +11068,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10916,7 +11081,7 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -10928,7 +11093,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(dist_batche
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10941,7 +11106,7 @@ long long _wrap_dist_batcher_options_max_bytes_get_cdist_b007099836efc2ba(dist_b
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -10953,7 +11118,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_b007099836efc2ba(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10966,7 +11131,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_b007099836efc2ba(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -10978,7 +11143,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_b007099836efc2ba(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10991,7 +11156,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_b007099836efc2ba(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_b007099836efc2ba() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_41a0433f956760a4() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -11002,7 +11167,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11012,7 +11177,7 @@ void _wrap_delete_dist_batcher_options_cdist_b007099836efc2ba(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11026,7 +11191,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11036,7 +11201,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_b007099836efc2ba(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11066,7 +11231,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11080,7 +11245,7 @@ void _wrap_dist_batcher_count_cdist_b007099836efc2ba(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11101,7 +11266,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11114,7 +11279,7 @@ long long _wrap_dist_batch_size_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11127,7 +11292,7 @@ long long _wrap_dist_batch_bucket_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11142,7 +11307,7 @@ long long _wrap_dist_batch_user_data_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11157,7 +11322,7 @@ long long _wrap_dist_batch_state_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11171,7 +11336,7 @@ void _wrap_dist_batch_set_state_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11194,7 +11359,7 @@ _gostring_ _wrap_dist_batch_check_cdist_b007099836efc2ba(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11219,7 +11384,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -11233,7 +11398,7 @@ void _wrap_dist_batch_end_cdist_b007099836efc2ba(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_work_take_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_work_take_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -11258,7 +11423,7 @@ _gostring_ _wrap_dist_work_take_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -11281,7 +11446,7 @@ _gostring_ _wrap_dist_versions_create_cdist_b007099836efc2ba(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -11310,7 +11475,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -11337,7 +11502,7 @@ _gostring_ _wrap_dist_replica_version_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11350,7 +11515,7 @@ long long _wrap_dist_versions_latest_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -11375,7 +11540,7 @@ _gostring_ _wrap_dist_versions_await_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -11385,7 +11550,7 @@ void _wrap_dist_versions_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11413,7 +11578,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -11446,7 +11611,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11473,7 +11638,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11500,7 +11665,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11527,7 +11692,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11554,7 +11719,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11590,7 +11755,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -11613,7 +11778,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -11636,7 +11801,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11664,7 +11829,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_b007099836efc2ba(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -11677,7 +11842,7 @@ long long _wrap_dist_value_retain_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -11687,7 +11852,7 @@ void _wrap_dist_value_release_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11700,7 +11865,7 @@ intgo _wrap_dist_value_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11713,7 +11878,7 @@ long long _wrap_dist_value_size_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -11728,7 +11893,7 @@ long long _wrap_dist_value_item_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -11743,7 +11908,7 @@ _gostring_ _wrap_dist_value_key_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11763,7 +11928,7 @@ long long _wrap_dist_value_get_cdist_b007099836efc2ba(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -11799,7 +11964,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11812,7 +11977,7 @@ long long _wrap_dist_value_variable_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11842,7 +12007,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -11870,7 +12035,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11899,7 +12064,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11912,7 +12077,7 @@ _gostring_ _wrap_dist_value_text_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11925,7 +12090,7 @@ long long _wrap_dist_value_object_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_41a0433f956760a4(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11950,7 +12115,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_41a0433f956760a4(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -11973,7 +12138,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11985,7 +12150,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_b007099836efc2ba(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11998,7 +12163,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_b007099836efc2ba(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12017,7 +12182,7 @@ void _wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12030,7 +12195,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_b007099836efc2ba(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12042,7 +12207,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12055,7 +12220,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12067,7 +12232,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_b007099836efc2ba(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12080,7 +12245,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_b007099836efc2ba(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12092,7 +12257,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_b007099836efc2ba(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12105,7 +12270,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_b007099836efc2ba(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_b007099836efc2ba() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_41a0433f956760a4() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -12116,7 +12281,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -12126,7 +12291,7 @@ void _wrap_delete_dist_variable_options_cdist_b007099836efc2ba(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -12138,7 +12303,7 @@ void _wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -12168,7 +12333,7 @@ _gostring_ _wrap_dist_variable_create_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -12178,7 +12343,7 @@ void _wrap_dist_variable_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12191,7 +12356,7 @@ _gostring_ _wrap_dist_variable_name_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12204,7 +12369,7 @@ intgo _wrap_dist_variable_num_copies_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12242,7 +12407,7 @@ _gostring_ _wrap_dist_variable_component_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12267,7 +12432,7 @@ _gostring_ _wrap_dist_variable_read_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12294,7 +12459,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12319,7 +12484,7 @@ _gostring_ _wrap_dist_replica_read_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12351,7 +12516,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12388,7 +12553,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12401,7 +12566,7 @@ _gostring_ _wrap_dist_variable_class_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12414,7 +12579,7 @@ intgo _wrap_dist_variable_synchronization_cdist_b007099836efc2ba(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12427,7 +12592,7 @@ intgo _wrap_dist_variable_aggregation_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12440,7 +12605,7 @@ intgo _wrap_dist_variable_trainable_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -12455,7 +12620,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12489,7 +12654,7 @@ _gostring_ _wrap_dist_variable_device_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12514,7 +12679,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12541,7 +12706,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12570,7 +12735,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12599,7 +12764,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12630,7 +12795,7 @@ _gostring_ _wrap_dist_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12661,7 +12826,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_b007099836efc2ba(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12694,7 +12859,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12721,7 +12886,7 @@ _gostring_ _wrap_dist_gather_cdist_b007099836efc2ba(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -12751,7 +12916,7 @@ _gostring_ _wrap_dist_update_cdist_b007099836efc2ba(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_b007099836efc2ba(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_41a0433f956760a4(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -12763,7 +12928,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_b007099836efc2ba(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_b007099836efc2ba(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_41a0433f956760a4(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12776,7 +12941,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_b007099836efc2ba(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_b007099836efc2ba() {
+dist_update_options *_wrap_new_dist_update_options_cdist_41a0433f956760a4() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -12787,7 +12952,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_b007099836efc2ba(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_41a0433f956760a4(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -12797,7 +12962,7 @@ void _wrap_delete_dist_update_options_cdist_b007099836efc2ba(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -12833,7 +12998,7 @@ _gostring_ _wrap_dist_replica_update_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12858,7 +13023,7 @@ _gostring_ _wrap_dist_local_results_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -12885,7 +13050,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_b007099836efc2ba(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_41a0433f956760a4(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12913,7 +13078,7 @@ _gostring_ _wrap_dist_destination_device_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -12949,7 +13114,7 @@ _gostring_ _wrap_dist_update_values_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12983,7 +13148,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12996,7 +13161,7 @@ long long _wrap_dist_value_container_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13025,7 +13190,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13056,7 +13221,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13083,7 +13248,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13110,7 +13275,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b007099836efc2ba(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_41a0433f956760a4(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -13133,7 +13298,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b007099836efc2ba(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -13145,7 +13310,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_b007099836efc2ba(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13158,7 +13323,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_b007099836efc2ba(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -13170,7 +13335,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_b007099836efc2ba(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13183,7 +13348,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13202,7 +13367,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13215,7 +13380,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b007099836
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -13227,7 +13392,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0070998
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13240,7 +13405,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b00
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -13250,7 +13415,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_b007099836efc2ba(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b007099836efc2ba() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_41a0433f956760a4() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -13261,7 +13426,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b007099836e
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -13271,7 +13436,7 @@ void _wrap_delete_dist_cross_device_options_cdist_b007099836efc2ba(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -13283,7 +13448,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -13299,7 +13464,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -13322,7 +13487,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_b007099836efc2ba(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -13332,7 +13497,7 @@ void _wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13345,7 +13510,7 @@ intgo _wrap_dist_cross_device_kind_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13358,7 +13523,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13371,7 +13536,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13383,7 +13548,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_b007099836efc2ba(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13396,7 +13561,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13408,7 +13573,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13421,7 +13586,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13433,7 +13598,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_b007099836efc2ba(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13446,7 +13611,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_b007099836efc2ba(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13458,7 +13623,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_b007099836efc2ba(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13471,7 +13636,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_b007099836efc2ba(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -13483,7 +13648,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -13496,7 +13661,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_b007099836efc2ba(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13508,7 +13673,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_b007099836efc2ba(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13521,7 +13686,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b007099836efc2ba(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13533,7 +13698,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_b007099836efc2ba(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13546,7 +13711,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_b007099836efc2ba(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13558,7 +13723,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_b007099836efc2ba(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13571,7 +13736,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_b007099836efc2ba(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13583,7 +13748,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_b007099836efc2ba(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13596,7 +13761,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13608,7 +13773,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_b007099836efc2ba(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13621,7 +13786,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b007099836efc2ba(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13633,7 +13798,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_b007099836efc2ba(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13646,7 +13811,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_b007099836efc2ba(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13658,7 +13823,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_b007099836efc2ba(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13671,7 +13836,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b007099836efc2ba(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13683,7 +13848,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13696,7 +13861,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13708,7 +13873,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13721,7 +13886,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13733,7 +13898,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b007099836efc2
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13746,7 +13911,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b007099836efc
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13758,7 +13923,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_b007099836efc2ba(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13771,7 +13936,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b007099836efc2ba(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b007099836efc2ba() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_41a0433f956760a4() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -13782,7 +13947,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -13792,7 +13957,7 @@ void _wrap_delete_dist_dataset_options_cdist_b007099836efc2ba(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -13806,7 +13971,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -13838,7 +14003,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13869,7 +14034,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13881,7 +14046,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13894,7 +14059,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13906,7 +14071,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13919,7 +14084,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -13931,7 +14096,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b007099836efc2ba(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13944,7 +14109,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b007099836efc2ba(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_b007099836efc2ba() {
+dist_input_context *_wrap_new_dist_input_context_cdist_41a0433f956760a4() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -13955,7 +14120,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -13965,7 +14130,7 @@ void _wrap_delete_dist_input_context_cdist_b007099836efc2ba(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -13990,7 +14155,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2b
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14020,7 +14185,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -14030,7 +14195,7 @@ void _wrap_dist_dataset_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -14053,7 +14218,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14065,7 +14230,7 @@ void _wrap_dist_position_pass_set_cdist_b007099836efc2ba(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14078,7 +14243,7 @@ long long _wrap_dist_position_pass_get_cdist_b007099836efc2ba(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14090,7 +14255,7 @@ void _wrap_dist_position_elements_set_cdist_b007099836efc2ba(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14103,7 +14268,7 @@ long long _wrap_dist_position_elements_get_cdist_b007099836efc2ba(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14115,7 +14280,7 @@ void _wrap_dist_position_examples_set_cdist_b007099836efc2ba(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14128,7 +14293,7 @@ long long _wrap_dist_position_examples_get_cdist_b007099836efc2ba(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14140,7 +14305,7 @@ void _wrap_dist_position_batches_set_cdist_b007099836efc2ba(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14153,7 +14318,7 @@ long long _wrap_dist_position_batches_get_cdist_b007099836efc2ba(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_b007099836efc2ba() {
+dist_position *_wrap_new_dist_position_cdist_41a0433f956760a4() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -14164,7 +14329,7 @@ dist_position *_wrap_new_dist_position_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_position_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -14174,7 +14339,7 @@ void _wrap_delete_dist_position_cdist_b007099836efc2ba(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_b007099836efc2ba(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_41a0433f956760a4(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -14197,7 +14362,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_b007099836efc2ba(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_41a0433f956760a4(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14222,7 +14387,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14245,7 +14410,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14255,7 +14420,7 @@ void _wrap_dist_iterator_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14297,7 +14462,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14328,7 +14493,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14351,7 +14516,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14381,7 +14546,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14404,7 +14569,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14427,7 +14592,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14439,7 +14604,7 @@ void _wrap_dist_drift_num_copies_set_cdist_b007099836efc2ba(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14452,7 +14617,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_b007099836efc2ba(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14464,7 +14629,7 @@ void _wrap_dist_drift_replica_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14477,7 +14642,7 @@ intgo _wrap_dist_drift_replica_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14489,7 +14654,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_b007099836efc2ba(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14502,7 +14667,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_b007099836efc2ba(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -14514,7 +14679,7 @@ void _wrap_dist_drift_element_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14527,7 +14692,7 @@ long long _wrap_dist_drift_element_get_cdist_b007099836efc2ba(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_b007099836efc2ba() {
+dist_drift *_wrap_new_dist_drift_cdist_41a0433f956760a4() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -14538,7 +14703,7 @@ dist_drift *_wrap_new_dist_drift_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -14548,7 +14713,7 @@ void _wrap_delete_dist_drift_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -14573,7 +14738,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -14605,7 +14770,7 @@ _gostring_ _wrap_dist_metric_create_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14643,7 +14808,7 @@ _gostring_ _wrap_dist_metric_update_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -14668,7 +14833,7 @@ _gostring_ _wrap_dist_metric_result_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -14691,7 +14856,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14704,7 +14869,7 @@ intgo _wrap_dist_metric_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14717,7 +14882,7 @@ _gostring_ _wrap_dist_metric_name_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -14730,7 +14895,7 @@ long long _wrap_dist_metric_variable_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -14740,7 +14905,7 @@ void _wrap_dist_metric_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14778,7 +14943,7 @@ _gostring_ _wrap_dist_average_loss_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14809,7 +14974,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14830,7 +14995,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14851,7 +15016,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14872,7 +15037,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_b007099836efc2ba() {
+long long _wrap_dist_get_strategy_cdist_41a0433f956760a4() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -14883,7 +15048,7 @@ long long _wrap_dist_get_strategy_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_b007099836efc2ba() {
+intgo _wrap_dist_has_strategy_cdist_41a0433f956760a4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -14894,7 +15059,7 @@ intgo _wrap_dist_has_strategy_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_b007099836efc2ba() {
+intgo _wrap_dist_in_cross_replica_context_cdist_41a0433f956760a4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -14905,7 +15070,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_b007099836efc2ba() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_b007099836efc2ba() {
+long long _wrap_dist_get_replica_cdist_41a0433f956760a4() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -14916,7 +15081,7 @@ long long _wrap_dist_get_replica_cdist_b007099836efc2ba() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -14939,7 +15104,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14960,7 +15125,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -14972,7 +15137,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_b007099836efc2ba(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14985,7 +15150,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_b007099836efc2ba(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -14997,7 +15162,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_b007099836efc2ba(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -15010,7 +15175,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b007099836efc2ba
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b007099836efc2ba() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_41a0433f956760a4() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -15021,7 +15186,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -15031,7 +15196,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_b007099836efc2ba(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15052,7 +15217,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15073,7 +15238,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15094,7 +15259,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15128,7 +15293,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15162,7 +15327,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -15192,7 +15357,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15205,7 +15370,7 @@ long long _wrap_dist_checkpoint_size_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15220,7 +15385,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15263,7 +15428,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15293,7 +15458,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15305,7 +15470,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_b007099836efc2ba(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15318,7 +15483,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_b007099836efc2ba(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15330,7 +15495,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_b007099836efc2ba(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15343,7 +15508,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_b007099836efc2ba(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_b007099836efc2ba() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_41a0433f956760a4() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -15354,7 +15519,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_b007099
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -15364,7 +15529,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_b007099836efc2ba(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -15396,7 +15561,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_41a0433f956760a4(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15421,7 +15586,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15434,7 +15599,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15449,7 +15614,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15469,7 +15634,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -15479,7 +15644,7 @@ void _wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -15491,7 +15656,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -15503,7 +15668,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -15515,7 +15680,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15534,7 +15699,7 @@ void _wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15547,7 +15712,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_b007099836efc2ba(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -15559,7 +15724,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15572,7 +15737,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_b007099836efc2ba(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_b007099836efc2ba() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_41a0433f956760a4() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -15583,7 +15748,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -15593,7 +15758,7 @@ void _wrap_delete_dist_preemption_options_cdist_b007099836efc2ba(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -15607,7 +15772,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_41a0433f956760a4(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -15632,7 +15797,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15642,7 +15807,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15652,7 +15817,7 @@ void _wrap_dist_preemption_notify_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15680,7 +15845,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15705,7 +15870,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15715,7 +15880,7 @@ void _wrap_dist_preemption_count_run_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15728,7 +15893,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15740,7 +15905,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_b007099836efc2ba(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15753,7 +15918,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -15765,7 +15930,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_b007099836efc2ba(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15778,7 +15943,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_b007099836efc2ba(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -15788,7 +15953,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_b007099836efc2ba(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_b007099836efc2ba() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_41a0433f956760a4() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -15799,7 +15964,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -15809,7 +15974,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_b007099836efc2ba(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -15846,7 +16011,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_b007099836efc2ba(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -15880,7 +16045,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15901,7 +16066,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15914,7 +16079,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15935,7 +16100,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -15947,7 +16112,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15960,7 +16125,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -15970,7 +16135,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_b007099836efc2ba(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_b007099836efc2ba() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_41a0433f956760a4() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -15981,7 +16146,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -15991,7 +16156,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_b007099836efc2ba(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -16028,7 +16193,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_b007099836efc2ba(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -16038,7 +16203,7 @@ void _wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -16050,7 +16215,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16063,7 +16228,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16075,7 +16240,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16088,7 +16253,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_b007099836efc2ba(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_b007099836efc2ba() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_41a0433f956760a4() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -16099,7 +16264,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -16109,7 +16274,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_b007099836efc2ba(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16143,7 +16308,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_b007099836efc2ba(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16177,7 +16342,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_b007099836efc2ba(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_41a0433f956760a4(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16202,7 +16367,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16227,7 +16392,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16240,7 +16405,7 @@ intgo _wrap_dist_remote_value_ready_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16250,7 +16415,7 @@ void _wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -16263,7 +16428,7 @@ long long _wrap_dist_remote_value_retain_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16273,7 +16438,7 @@ void _wrap_dist_remote_value_release_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16285,7 +16450,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_b007099836efc2ba(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16298,7 +16463,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_b007099836efc2ba(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16317,7 +16482,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16330,7 +16495,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16342,7 +16507,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16355,7 +16520,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_b007099836efc2ba(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16367,7 +16532,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16380,7 +16545,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16390,7 +16555,7 @@ void _wrap_dist_server_options_count_memory_cdist_b007099836efc2ba(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_b007099836efc2ba() {
+dist_server_options *_wrap_new_dist_server_options_cdist_41a0433f956760a4() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -16401,7 +16566,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16411,7 +16576,7 @@ void _wrap_delete_dist_server_options_cdist_b007099836efc2ba(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16445,7 +16610,7 @@ _gostring_ _wrap_dist_server_create_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -16468,7 +16633,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_b007099836efc2ba(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -16502,7 +16667,7 @@ _gostring_ _wrap_dist_server_register_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -16537,7 +16702,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16558,7 +16723,7 @@ _gostring_ _wrap_dist_server_start_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16571,7 +16736,7 @@ _gostring_ _wrap_dist_server_target_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -16596,7 +16761,7 @@ _gostring_ _wrap_dist_server_join_cdist_b007099836efc2ba(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -16606,7 +16771,7 @@ void _wrap_dist_server_stop_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16627,7 +16792,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16640,7 +16805,7 @@ _gostring_ _wrap_dist_closure_name_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16653,7 +16818,7 @@ long long _wrap_dist_closure_id_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16666,7 +16831,7 @@ intgo _wrap_dist_closure_worker_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16679,7 +16844,7 @@ long long _wrap_dist_closure_cancel_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -16713,7 +16878,7 @@ _gostring_ _wrap_dist_closure_read_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16745,7 +16910,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16777,7 +16942,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16809,7 +16974,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -16850,7 +17015,7 @@ _gostring_ _wrap_dist_closure_update_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16880,7 +17045,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16892,7 +17057,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_b007099836efc2ba(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16905,7 +17070,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16917,7 +17082,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_b007099836efc2
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16930,7 +17095,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_b007099836efc
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -16942,7 +17107,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_b007099836efc2ba(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16955,7 +17120,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -16967,7 +17132,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16980,7 +17145,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -16992,7 +17157,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17005,7 +17170,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_b007099836e
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_b007099836efc2ba() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_41a0433f956760a4() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -17016,7 +17181,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_b007099836efc
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -17026,7 +17191,7 @@ void _wrap_delete_dist_coordinator_options_cdist_b007099836efc2ba(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17038,7 +17203,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_b007099836efc2ba(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_41a0433f956760a4(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -17063,7 +17228,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -17073,7 +17238,7 @@ void _wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -17085,7 +17250,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17098,7 +17263,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17117,7 +17282,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17130,7 +17295,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_b007099836efc2
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_b007099836efc2ba() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_41a0433f956760a4() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -17141,7 +17306,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_b007099836efc
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -17151,7 +17316,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_b007099836efc2ba(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17165,7 +17330,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17200,7 +17365,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17213,7 +17378,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -17228,7 +17393,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17273,7 +17438,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -17316,7 +17481,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17350,7 +17515,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17382,7 +17547,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17414,7 +17579,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17446,7 +17611,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17487,7 +17652,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17515,7 +17680,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -17545,7 +17710,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -17557,7 +17722,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17570,7 +17735,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -17582,7 +17747,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17595,7 +17760,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_b007099836efc2ba(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_b007099836efc2ba() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_41a0433f956760a4() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -17606,7 +17771,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -17616,7 +17781,7 @@ void _wrap_delete_dist_schedule_options_cdist_b007099836efc2ba(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17650,7 +17815,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17675,7 +17840,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -17698,7 +17863,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17735,7 +17900,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17747,7 +17912,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_b007099836efc2ba(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17760,7 +17925,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_b007099836efc2ba(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17772,7 +17937,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_b007099836efc2ba(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17785,7 +17950,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_b007099836efc2ba(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -17797,7 +17962,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_b007099836efc2ba(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17810,7 +17975,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17822,7 +17987,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17835,7 +18000,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17847,7 +18012,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17860,7 +18025,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17872,7 +18037,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17885,7 +18050,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17897,7 +18062,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17910,7 +18075,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17922,7 +18087,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17935,7 +18100,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17947,7 +18112,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17960,7 +18125,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17972,7 +18137,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17985,7 +18150,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -17997,7 +18162,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18010,7 +18175,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_b007099836efc2ba(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18022,7 +18187,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18035,7 +18200,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18047,7 +18212,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18060,7 +18225,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_b007099836efc2ba
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_b007099836efc2ba() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_41a0433f956760a4() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -18071,7 +18236,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_b007099836efc2ba(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -18081,7 +18246,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_b007099836efc2ba(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_b007099836efc2ba(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_41a0433f956760a4(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -18104,7 +18269,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_b007099836efc2ba() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_41a0433f956760a4() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -18115,7 +18280,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_b007099836efc2ba(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_41a0433f956760a4(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -18125,7 +18290,7 @@ void _wrap_delete_dist_topology_options_cdist_b007099836efc2ba(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18158,7 +18323,7 @@ _gostring_ _wrap_dist_topology_create_cdist_b007099836efc2ba(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -18168,7 +18333,7 @@ void _wrap_dist_topology_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18201,7 +18366,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_b007099836efc2ba(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -18211,7 +18376,7 @@ void _wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_b007099836efc2ba(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_41a0433f956760a4(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -18234,7 +18399,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_b007099836efc2ba(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18247,7 +18412,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18260,7 +18425,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18273,7 +18438,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18286,7 +18451,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18311,7 +18476,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18336,7 +18501,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18361,7 +18526,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18396,7 +18561,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18431,7 +18596,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -18462,7 +18627,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -18485,7 +18650,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -18498,7 +18663,7 @@ long long _wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18511,7 +18676,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18524,7 +18689,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18551,7 +18716,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18588,7 +18753,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18625,7 +18790,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18637,7 +18802,7 @@ void _wrap_dist_partition_kind_set_cdist_b007099836efc2ba(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18650,7 +18815,7 @@ intgo _wrap_dist_partition_kind_get_cdist_b007099836efc2ba(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18662,7 +18827,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_b007099836efc2ba(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18675,7 +18840,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_b007099836efc2ba(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18687,7 +18852,7 @@ void _wrap_dist_partition_logical_device_set_cdist_b007099836efc2ba(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18700,7 +18865,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_b007099836efc2ba(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18712,7 +18877,7 @@ void _wrap_dist_partition_uneven_set_cdist_b007099836efc2ba(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18725,7 +18890,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_b007099836efc2ba(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18737,7 +18902,7 @@ void _wrap_dist_partition_spmd_set_cdist_b007099836efc2ba(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18750,7 +18915,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_b007099836efc2ba(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_b007099836efc2ba() {
+dist_partition *_wrap_new_dist_partition_cdist_41a0433f956760a4() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -18761,7 +18926,7 @@ dist_partition *_wrap_new_dist_partition_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -18771,7 +18936,7 @@ void _wrap_delete_dist_partition_cdist_b007099836efc2ba(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_b007099836efc2ba(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_41a0433f956760a4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18785,7 +18950,7 @@ void _wrap_dist_partition_set_shape_cdist_b007099836efc2ba(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_41a0433f956760a4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18799,7 +18964,7 @@ void _wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -18820,7 +18985,7 @@ _gostring_ _wrap_dist_partition_check_cdist_b007099836efc2ba(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_b007099836efc2ba(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_41a0433f956760a4(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -18832,7 +18997,7 @@ void _wrap_dist_split_options_uneven_set_cdist_b007099836efc2ba(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_b007099836efc2ba(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_41a0433f956760a4(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18845,7 +19010,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_b007099836efc2ba(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_b007099836efc2ba() {
+dist_split_options *_wrap_new_dist_split_options_cdist_41a0433f956760a4() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -18856,7 +19021,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_b007099836efc2ba(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_41a0433f956760a4(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -18866,7 +19031,7 @@ void _wrap_delete_dist_split_options_cdist_b007099836efc2ba(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -18893,7 +19058,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -18918,7 +19083,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18931,7 +19096,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -18944,7 +19109,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_b007099836efc2ba(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_41a0433f956760a4(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -18967,7 +19132,7 @@ _gostring_ _wrap_dist_value_partition_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -18979,7 +19144,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18992,7 +19157,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -19004,7 +19169,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -19017,7 +19182,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_b007099836efc2ba(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_b007099836efc2ba() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_41a0433f956760a4() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -19028,7 +19193,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -19038,7 +19203,7 @@ void _wrap_delete_dist_devices_options_cdist_b007099836efc2ba(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19050,7 +19215,7 @@ void _wrap_dist_devices_options_add_result_cdist_b007099836efc2ba(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19084,7 +19249,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19097,7 +19262,7 @@ intgo _wrap_dist_device_replica_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19129,7 +19294,7 @@ _gostring_ _wrap_dist_device_axis_cdist_b007099836efc2ba(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -19159,7 +19324,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_b007099836efc2ba(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_41a0433f956760a4(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -19171,7 +19336,7 @@ void _wrap_dist_halo_ndim_set_cdist_b007099836efc2ba(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_41a0433f956760a4(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19184,7 +19349,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_b007099836efc2ba() {
+dist_halo *_wrap_new_dist_halo_cdist_41a0433f956760a4() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -19195,7 +19360,7 @@ dist_halo *_wrap_new_dist_halo_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_41a0433f956760a4(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -19205,7 +19370,7 @@ void _wrap_delete_dist_halo_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19219,7 +19384,7 @@ void _wrap_dist_halo_set_parts_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19233,7 +19398,7 @@ void _wrap_dist_halo_set_low_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19247,7 +19412,7 @@ void _wrap_dist_halo_set_high_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -19261,7 +19426,7 @@ void _wrap_dist_halo_set_edges_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -19296,7 +19461,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_b007099836efc2ba(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_41a0433f956760a4(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -19333,7 +19498,7 @@ _gostring_ _wrap_dist_reshard_cdist_b007099836efc2ba(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_b007099836efc2ba(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_41a0433f956760a4(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -19362,7 +19527,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_b007099836efc2ba(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19382,7 +19547,7 @@ intgo _wrap_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19402,7 +19567,7 @@ intgo _wrap_fail_as_told_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19427,7 +19592,7 @@ _gostring_ _wrap_rpc_arguments_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_b007099836efc2ba(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_41a0433f956760a4(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -19440,7 +19605,7 @@ _gostring_ _wrap_Text_text_cdist_b007099836efc2ba(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19463,7 +19628,7 @@ _gostring_ _wrap_Text_explain_cdist_b007099836efc2ba(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -19486,7 +19651,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_b007099836efc2ba(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -19509,7 +19674,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_b007099836efc2ba(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -19532,7 +19697,7 @@ _gostring_ _wrap_Text_describe_value_cdist_b007099836efc2ba(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -19555,7 +19720,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_b007099836efc2ba(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19578,7 +19743,7 @@ _gostring_ _wrap_Text_write_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -19601,7 +19766,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -19624,7 +19789,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_b007099836efc2ba(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19654,7 +19819,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_b007099836efc2ba(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -19677,7 +19842,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_b007099836efc2ba(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_b007099836efc2ba(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_41a0433f956760a4(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19705,7 +19870,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_b007099836efc2ba(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_b007099836efc2ba() {
+Text *_wrap_new_Text_cdist_41a0433f956760a4() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -19716,7 +19881,7 @@ Text *_wrap_new_Text_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_Text_cdist_b007099836efc2ba(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_41a0433f956760a4(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -19726,7 +19891,7 @@ void _wrap_delete_Text_cdist_b007099836efc2ba(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19749,7 +19914,7 @@ _gostring_ _wrap_Stragglers_read_cdist_b007099836efc2ba(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_41a0433f956760a4(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19762,7 +19927,7 @@ long long _wrap_Stragglers_size_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19777,7 +19942,7 @@ intgo _wrap_Stragglers_collective_cdist_b007099836efc2ba(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19792,7 +19957,7 @@ intgo _wrap_Stragglers_group_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19807,7 +19972,7 @@ intgo _wrap_Stragglers_replica_cdist_b007099836efc2ba(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -19822,7 +19987,7 @@ intgo _wrap_Stragglers_worker_cdist_b007099836efc2ba(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19837,7 +20002,7 @@ long long _wrap_Stragglers_rounds_cdist_b007099836efc2ba(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19852,7 +20017,7 @@ long long _wrap_Stragglers_times_last_cdist_b007099836efc2ba(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19867,7 +20032,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19882,7 +20047,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -19897,7 +20062,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_b007099836efc2ba(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_b007099836efc2ba() {
+Stragglers *_wrap_new_Stragglers_cdist_41a0433f956760a4() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -19908,7 +20073,7 @@ Stragglers *_wrap_new_Stragglers_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_41a0433f956760a4(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -19918,7 +20083,7 @@ void _wrap_delete_Stragglers_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_41a0433f956760a4(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19931,7 +20096,7 @@ long long _wrap_Numbers_size_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -19946,7 +20111,7 @@ long long _wrap_Numbers_at_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19958,7 +20123,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19970,7 +20135,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19982,7 +20147,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -19994,7 +20159,7 @@ void _wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -20006,7 +20171,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20033,7 +20198,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20060,7 +20225,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2b
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20072,7 +20237,7 @@ void _wrap_Numbers_partition_shape_cdist_b007099836efc2ba(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20084,7 +20249,7 @@ void _wrap_Numbers_partition_dimensions_cdist_b007099836efc2ba(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -20109,7 +20274,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_b007099836efc2ba(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -20149,7 +20314,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_b007099836efc2ba(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -20172,7 +20337,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_b007099836efc2ba() {
+Numbers *_wrap_new_Numbers_cdist_41a0433f956760a4() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -20183,7 +20348,7 @@ Numbers *_wrap_new_Numbers_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_Numbers_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_41a0433f956760a4(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -20193,7 +20358,7 @@ void _wrap_delete_Numbers_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -20218,7 +20383,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_b007099836efc2ba(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -20249,7 +20414,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -20276,7 +20441,7 @@ void _wrap_tensor_at_cdist_b007099836efc2ba(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -20290,7 +20455,7 @@ void _wrap_set_number_at_cdist_b007099836efc2ba(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_b007099836efc2ba(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_41a0433f956760a4(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -20311,7 +20476,7 @@ void _wrap_Destinations_add_cdist_b007099836efc2ba(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_b007099836efc2ba(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_41a0433f956760a4(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -20324,7 +20489,7 @@ dist_destination *_wrap_Destinations_get_cdist_b007099836efc2ba(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_b007099836efc2ba() {
+Destinations *_wrap_new_Destinations_cdist_41a0433f956760a4() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -20335,7 +20500,7 @@ Destinations *_wrap_new_Destinations_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_Destinations_cdist_b007099836efc2ba(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_41a0433f956760a4(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -20345,7 +20510,7 @@ void _wrap_delete_Destinations_cdist_b007099836efc2ba(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20383,7 +20548,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20421,7 +20586,7 @@ _gostring_ _wrap_quick_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -20449,7 +20614,7 @@ _gostring_ _wrap_run_until_cdist_b007099836efc2ba(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
