@@ -58,11 +58,15 @@ class Budget:
         return held
 
 
-def held_of(budget: Optional[Budget], name: str) -> Optional[Held]:
-    """A budget's handle, held; None for None."""
-    if not isinstance(budget, (Budget, type(None))):
+def give_budget(options: Any, budget: Optional[Budget]) -> Optional[Held]:
+    """Puts a budget into a strategy's options: what has to be held until the strategy is made."""
+    if budget is None:
+        return None
+    if not isinstance(budget, Budget):
         raise TypeError(f"budget is a libdist.Budget, not {type(budget).__name__}")
-    return budget._hold(name) if budget is not None else None
+    held = budget._hold("Strategy")
+    options.budget = held.handle
+    return held
 
 
 class _Task:
@@ -112,7 +116,7 @@ class Loops:
         return 0
 
 
-def set_executor(
+def give_executor(
     options: Any, executor: Optional[Executor], max_workers: Optional[int], tokens: list[int]
 ) -> None:
     """Puts an executor into a strategy's options, and its token to those that end with the strategy."""

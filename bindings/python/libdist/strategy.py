@@ -19,7 +19,7 @@ from ._options import nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .batch import Batching
-from .budget import Budget, held_of, set_executor
+from .budget import Budget, give_budget, give_executor
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
@@ -35,17 +35,6 @@ from .variables import Variable, create
 
 LogFn = Callable[[int, str], None]
 """log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
-
-
-class _Log:
-    def __init__(self, fn: LogFn) -> None:
-        self.fn = fn
-
-    def on_log(self, level: int, message: str) -> None:
-        try:
-            self.fn(level, message)
-        except Exception:  # nobody is there to be told
-            pass
 
 
 class Strategy(Outside, Input, Inspection, Serving, Batching):
@@ -132,7 +121,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         if cross_device is not None:
             options.cross_device = cross_device._native()
         if log is not None:
-            self._tokens.append(_calls.keep(_Log(log)))
+            self._tokens.append(_calls.keep(_calls.Log(log)))
             options.set_log(self._tokens[-1])
         if functions is not None:
             self._tokens.append(_calls.keep(functions))
@@ -156,9 +145,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         joined = network._hold("Strategy") if network is not None else None
         if joined is not None:
             options.network = joined.handle
-        shared = held_of(budget, "Strategy")
-        if shared is not None:
-            options.budget = shared.handle
+        shared = give_budget(options, budget)
         options.helper_threads = int(helper_threads)
         if cpus:
             options.set_cpus(list(cpus), len(cpus))
@@ -173,7 +160,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
             self._host_failures = cross_device._failures
         self._owned = True
         try:
-            set_executor(options, executor, max_workers, self._tokens)
+            give_executor(options, executor, max_workers, self._tokens)
             self._handle = _cdist.dist_strategy_create(options)
         except BaseException:
             self._release_tokens()
