@@ -305,12 +305,12 @@ public final class StrategyOptions {
      * the executor throws, a RejectedExecutionException for instance, says that it will not: the loop does without, and nobody
      * is told. A task that is dropped without a word leaves its memory behind. {@link #executor} is for the replicas.
      *
-     * @param threads how many help a loop at most, beside the one that begins it
+     * @param numThreads how many help a loop at most, beside the one that begins it
      */
-    public StrategyOptions loopExecutor(Executor executor, int threads) {
+    public StrategyOptions loopExecutor(Executor executor, int numThreads) {
         StrategyOptions copy = copy();
         copy.loopExecutor = Objects.requireNonNull(executor, "executor");
-        copy.loopThreads = threads;
+        copy.loopThreads = numThreads;
         return copy;
     }
 
