@@ -183,6 +183,8 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_cross_device_functions_init;
 %ignore dist_strategy_functions; /* dist_strategy_options.set_functions() */
 %ignore dist_strategy_functions_init;
+%ignore dist_executor; /* dist_strategy_options.set_executor() */
+%ignore dist_executor_init;
 %ignore dist_destination; /* Destinations */
 %ignore dist_straggler;   /* Stragglers */
 %ignore dist_stragglers;
@@ -210,6 +212,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_server_write_trace;
 %include <dist/error.h>
 %include <dist/strategy.h>
+%include <dist/budget.h>
 %include <dist/workers.h>
 %include <dist/run.h>
 %include <dist/collective.h>

@@ -48,6 +48,8 @@ struct Callbacks {
   virtual int32_t broadcast_copies(int64_t token, int64_t value, int64_t copies, int64_t n) = 0;
   virtual int32_t gather_components(int64_t token, int64_t components, int64_t n, int32_t axis, int64_t out) = 0;
   virtual void log(int64_t token, int32_t level, const char *message) = 0;
+  /* of an executor: has run_task(task, task_data) called once, on any thread and at any time; not 0: it will not be */
+  virtual int32_t execute(int64_t token, int64_t task, int64_t task_data) = 0;
   /* the library no longer uses what the token stands for */
   virtual void release(int64_t token) = 0;
 };
@@ -153,6 +155,9 @@ static dist_status on_gather_components(const dist_tensor *components, size_t n,
 static void on_log(void *token, int32_t level, const char *message) {
   callbacks->log(number(token), level, message);
 }
+static int32_t on_execute(dist_task_fn task, void *task_data, void *token) {
+  return callbacks->execute(number(token), number((const void *)task), number(task_data));
+}
 static void on_release(void *token) { callbacks->release(number(token)); }
 static int32_t own_copy(int32_t replica_id, int32_t, void *) { return replica_id; }
 static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
@@ -162,6 +167,11 @@ static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
 %inline %{
 /** Who takes the calls back; set once, when the language's module is loaded, and never ended. */
 static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbacks; }
+
+/** What Callbacks::execute() was given, also when the strategy has ended; once. */
+static void run_task(int64_t task, int64_t task_data) {
+  ((dist_task_fn)dist_swig::pointer(task))(dist_swig::pointer(task_data));
+}
 %}
 
 

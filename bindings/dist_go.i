@@ -73,6 +73,7 @@ static dist_status told(int32_t status) {
 %dist_handle(dist_cross_device)
 %dist_handle(dist_cluster_resolver)
 %dist_handle(dist_network)
+%dist_handle(dist_budget)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
 %dist_handle(dist_preemption_handler)

@@ -21,6 +21,7 @@ template <class Options> struct Kept : Options {
   double norm;
   dist_cross_device_functions functions;
   dist_strategy_functions strategy_functions;
+  dist_executor executor;
 };
 
 /* All options that SWIG's constructors make are Kept. */
@@ -127,6 +128,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %ignore dist_strategy_options::num_workers;
 %ignore dist_strategy_options::cpus;
 %ignore dist_strategy_options::num_cpus;
+%ignore dist_strategy_options::executor;
 %ignore dist_strategy_options::functions;
 %ignore dist_strategy_options::functions_user_data;
 %extend dist_strategy_options {
@@ -152,6 +154,15 @@ template <class Options> const int64_t *keep(Options *options, const long long *
     dist_swig::kept($self)->cpus.assign(numbers, numbers + n);
     $self->cpus = n ? dist_swig::kept($self)->cpus.data() : nullptr;
     $self->num_cpus = n;
+  }
+  /* the token is used until the strategy has ended */
+  void set_executor(int64_t token, int32_t num_threads) {
+    dist_executor &executor = dist_swig::kept($self)->executor;
+    dist_executor_init(&executor, sizeof executor);
+    executor.num_threads = num_threads;
+    executor.execute = dist_swig::on_execute;
+    executor.user_data = dist_swig::pointer(token);
+    $self->executor = &executor;
   }
   void set_replicas_of_workers(const int32_t *replicas, size_t n) {
     dist_swig::kept($self)->workers.assign(replicas, replicas + n);

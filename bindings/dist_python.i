@@ -230,6 +230,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %dist_handle(dist_cross_device)
 %dist_handle(dist_cluster_resolver)
 %dist_handle(dist_network)
+%dist_handle(dist_budget)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
 %dist_handle(dist_preemption_handler)

@@ -50,9 +50,12 @@ type Options struct {
 	// MoveHostThreads lets libdist move the thread of a goroutine that is a replica, where it keeps meeting another replica
 	// on its CPU, to one that no replica is on. Where the thread may run stays as it is. Explain says how often it could.
 	MoveHostThreads bool
-
-	StackSize  int64 // of each of libdist's threads, in bytes; 0: the system's default
-	AsyncBytes int64 // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
+	StackSize       int64     // of each of libdist's threads, in bytes; 0: the system's default
+	AsyncBytes      int64     // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
+	Budget          *Budget   // whose threads its runs and requests take, as other strategies' do; nil: they begin whatever others do
+	Executor        *Executor // the program's goroutines share loops; nil: oneTBB's threads do
+	// HelperThreads: with Goroutines, whether oneTBB's threads may help, as with other strategies.
+	HelperThreads bool
 	// Numerics says what the bits of sums depend on where a call has no WithNumerics, and those of sums from outside:
 	// Reduce and the like, and variables.
 	Numerics Numerics
@@ -170,6 +173,9 @@ func New(options Options) (*Strategy, error) {
 	u.setAxes(native, options.Axes)
 	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
 	native.SetNetwork(u.network(options.Network))
+	native.SetBudget(u.budget(options.Budget))
+	native.SetHelper_threads(intOf(options.HelperThreads))
+	numThreads := u.numThreads(options.Executor)
 	native.SetTransport(int32Of(int(options.Transport)))
 	native.SetReform(int32Of(int(options.Reform)))
 	native.SetStaging_bytes(options.StagingBytes)
@@ -195,6 +201,7 @@ func New(options Options) (*Strategy, error) {
 	if options.Log != nil {
 		native.Set_log(strategy.held.keep(logger(options.Log)))
 	}
+	options.Executor.set(strategy, native, numThreads)
 	options.Functions.set(strategy, native)
 	var handle int64
 	if err := cdist.Dist_strategy_create(native, &handle); err != nil {

@@ -321,6 +321,8 @@ var functionWords = map[string]string{
 	"dist_halo_exchange":                         "Replica.HaloExchange",
 	"dist_reshard":                               "Replica.Reshard",
 	"dist_reshard_bytes":                         "ReshardBytes",
+	"dist_budget_create":                         "NewBudget",
+	"dist_budget_destroy":                        "Budget.Close",
 	"dist_cancel_create":                         "context.Context",
 	"dist_cancel_signal":                         "context.CancelFunc",
 	"dist_cancel_signalled":                      "context.Context",

@@ -28,6 +28,7 @@
 #include "hpp/names.hpp"          // names of numbers, options of communication
 #include "hpp/cancel.hpp"         // what asks to end early
 #include "hpp/strategy.hpp"       // strategies
+#include "hpp/budget.hpp"         // whose threads they take
 #include "hpp/replica.hpp"        // inside a replica
 #include "hpp/run.hpp"            // runs, merge calls, optimizer steps
 #include "hpp/collective.hpp"     // groups, collectives, work

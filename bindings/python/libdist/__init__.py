@@ -20,6 +20,7 @@ from ._outside import Destination, Properties, ValueContext
 from ._tensors import Array, Tensor, TensorLike, dtype_of, numpy_dtype
 from ._updates import UpdatePlace
 from .batch import Batch, Batcher, Item
+from .budget import Budget
 from .cancel import Cancel
 from .checkpoint import Checkpoint
 from .checkpoint import load as load_checkpoint
@@ -152,6 +153,7 @@ __all__ = [
     "Batcher",
     "Begin",
     "Block",
+    "Budget",
     "Cancel",
     "Cancelled",
     "Checkpoint",

@@ -129,6 +129,19 @@ def _given_up() -> int:
     return int(_cdist.fail(Status.CANCELLED, "the run was given up at its deadline, before this replica began"))
 
 
+class Log:
+    """A strategy's log function, for libdist."""
+
+    def __init__(self, fn: Callable[[int, str], None]) -> None:
+        self.fn = fn
+
+    def on_log(self, level: int, message: str) -> None:
+        try:
+            self.fn(level, message)
+        except Exception:  # nobody is there to be told
+            pass
+
+
 class _Callbacks(_cdist.Callbacks):
     """The one object that takes all calls of libdist; see dist.i, section 4."""
 
@@ -219,6 +232,10 @@ class _Callbacks(_cdist.Callbacks):
 
     def gather_components(self, token: int, components: int, n: int, axis: int, out: int) -> int:
         return int(_targets[token].on_gather_components(components, n, axis, out))
+
+    def execute(self, token: int, task: int, task_data: int) -> int:
+        loops = _targets.get(token)
+        return int(loops.on_execute(task, task_data)) if loops is not None else 1
 
     def log(self, token: int, level: int, message: str) -> None:
         _targets[token].on_log(level, message)

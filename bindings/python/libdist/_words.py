@@ -15,6 +15,8 @@ _FUNCTIONS = {
     "dist_batcher_create": "Strategy.batcher",
     "dist_batcher_destroy": "Batcher.close",
     "dist_batcher_submit": "Batcher.submit",
+    "dist_budget_create": "Budget",
+    "dist_budget_destroy": "Budget.close",
     "dist_cluster_explain": "ClusterResolver.explain",
     "dist_cluster_spec_create": "ClusterSpec",
     "dist_colocate_enter": "Strategy.colocate",
@@ -107,6 +109,7 @@ _FORMS = re.compile(
     r"|\bdist_\w+_options\.(?P<option>\w+)"
     r"|\boptions->(?P<given>\w+)"
     r"|(?P<time>\b(?:timeout|window|grace)_ns\b)"
+    r"|(?<=\bexecutor: )(?P<workers>num_threads)\b"
     r"|\b(?P<null>NULL)\b"
     r"|\b(?P<end>destroy)(?= (?:it|them) first\b)"
     r"|\bdist_(?P<function>[a-z]\w*)(?=\(\))"
@@ -126,6 +129,8 @@ def _python(found: re.Match[str]) -> str:
         return f"DType.{text}"
     if group in ("option", "given", "time"):
         return text.removesuffix("_ns")
+    if group == "workers":
+        return "max_workers"
     if group == "null":
         return "None"
     if group == "end":

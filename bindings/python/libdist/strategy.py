@@ -7,6 +7,7 @@ import atexit
 import threading
 import time
 import weakref
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
@@ -18,6 +19,7 @@ from ._options import nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .batch import Batching
+from .budget import Budget, give_budget, give_executor
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
@@ -33,17 +35,6 @@ from .variables import Variable, create
 
 LogFn = Callable[[int, str], None]
 """log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
-
-
-class _Log:
-    def __init__(self, fn: LogFn) -> None:
-        self.fn = fn
-
-    def on_log(self, level: int, message: str) -> None:
-        try:
-            self.fn(level, message)
-        except Exception:  # nobody is there to be told
-            pass
 
 
 class Strategy(Outside, Input, Inspection, Serving, Batching):
@@ -83,6 +74,10 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         staging_bytes: int = 0,
         cpus: Optional[Sequence[int]] = None,
         move_host_threads: bool = False,
+        budget: Optional[Budget] = None,
+        executor: Optional[Executor] = None,
+        max_workers: Optional[int] = None,
+        helper_threads: bool = False,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
@@ -96,6 +91,9 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         stays as it is. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
         it is of MULTI_WORKER_MIRRORED. numerics: what the bits of sums depend on where a call does not say, and those of
         sums from outside: reduce() and the like, and variables.
+        budget: whose threads its runs and requests take, as other strategies' do. executor: its threads share loops, in place
+        of oneTBB's; its submit() is called where a loop begins, for each thread that may help, and what it raises is a refusal.
+        max_workers: how many help at most; None: one less than usable CPUs. helper_threads: with Threads.HOST, oneTBB's may.
 
         Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is
         TF_CONFIG. network: how the other workers are reached; None: as transport says. transport: how workers that are
@@ -125,7 +123,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         if cross_device is not None:
             options.cross_device = cross_device._native()
         if log is not None:
-            self._tokens.append(_calls.keep(_Log(log)))
+            self._tokens.append(_calls.keep(_calls.Log(log)))
             options.set_log(self._tokens[-1])
         if functions is not None:
             self._tokens.append(_calls.keep(functions))
@@ -149,6 +147,8 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         joined = network._hold("Strategy") if network is not None else None
         if joined is not None:
             options.network = joined.handle
+        shared = give_budget(options, budget)
+        options.helper_threads = int(helper_threads)
         if cpus:
             options.set_cpus(list(cpus), len(cpus))
         if replicas_of_workers is not None:
@@ -162,11 +162,12 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
             self._host_failures = cross_device._failures
         self._owned = True
         try:
+            give_executor(options, executor, max_workers, self._tokens)
             self._handle = _cdist.dist_strategy_create(options)
         except BaseException:
             self._release_tokens()
             raise
-        del joined  # held until here, whoever closes the network meanwhile
+        del joined, shared  # held until here, whoever closes the network or the budget meanwhile
         self._local_replicas = range(self.num_replicas)
         if kind == StrategyKind.MULTI_WORKER_MIRRORED:
             place = self.query()

@@ -512,6 +512,8 @@ struct Callbacks {
   virtual int32_t broadcast_copies(int64_t token, int64_t value, int64_t copies, int64_t n) = 0;
   virtual int32_t gather_components(int64_t token, int64_t components, int64_t n, int32_t axis, int64_t out) = 0;
   virtual void log(int64_t token, int32_t level, const char *message) = 0;
+  /* of an executor: has run_task(task, task_data) called once, on any thread and at any time; not 0: it will not be */
+  virtual int32_t execute(int64_t token, int64_t task, int64_t task_data) = 0;
   /* the library no longer uses what the token stands for */
   virtual void release(int64_t token) = 0;
 };
@@ -617,6 +619,9 @@ static dist_status on_gather_components(const dist_tensor *components, size_t n,
 static void on_log(void *token, int32_t level, const char *message) {
   callbacks->log(number(token), level, message);
 }
+static int32_t on_execute(dist_task_fn task, void *task_data, void *token) {
+  return callbacks->execute(number(token), number((const void *)task), number(task_data));
+}
 static void on_release(void *token) { callbacks->release(number(token)); }
 static int32_t own_copy(int32_t replica_id, int32_t, void *) { return replica_id; }
 static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
@@ -626,6 +631,11 @@ static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
 
 /** Who takes the calls back; set once, when the language's module is loaded, and never ended. */
 static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbacks; }
+
+/** What Callbacks::execute() was given, also when the strategy has ended; once. */
+static void run_task(int64_t task, int64_t task_data) {
+  ((dist_task_fn)dist_swig::pointer(task))(dist_swig::pointer(task_data));
+}
 
 
 namespace dist_swig {
@@ -646,6 +656,7 @@ template <class Options> struct Kept : Options {
   double norm;
   dist_cross_device_functions functions;
   dist_strategy_functions strategy_functions;
+  dist_executor executor;
 };
 
 /* All options that SWIG's constructors make are Kept. */
@@ -948,6 +959,14 @@ SWIGINTERN void dist_strategy_options_set_cpus(dist_strategy_options *self,int32
     dist_swig::kept(self)->cpus.assign(numbers, numbers + n);
     self->cpus = n ? dist_swig::kept(self)->cpus.data() : nullptr;
     self->num_cpus = n;
+  }
+SWIGINTERN void dist_strategy_options_set_executor(dist_strategy_options *self,int64_t token,int32_t num_threads){
+    dist_executor &executor = dist_swig::kept(self)->executor;
+    dist_executor_init(&executor, sizeof executor);
+    executor.num_threads = num_threads;
+    executor.execute = dist_swig::on_execute;
+    executor.user_data = dist_swig::pointer(token);
+    self->executor = &executor;
   }
 SWIGINTERN void dist_strategy_options_set_replicas_of_workers(dist_strategy_options *self,int32_t const *replicas,size_t n){
     dist_swig::kept(self)->workers.assign(replicas, replicas + n);
@@ -1513,14 +1532,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_b007099836efc2ba(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_41a0433f956760a4(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_b007099836efc2ba(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_41a0433f956760a4(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_b007099836efc2ba(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_41a0433f956760a4(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1529,12 +1548,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_b007099836efc2ba(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_41a0433f956760a4(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1547,12 +1566,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_b007099836efc2ba(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_41a0433f956760a4(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1563,12 +1582,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_b007099836efc2ba(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_41a0433f956760a4(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_b007099836efc2ba(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_41a0433f956760a4(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1579,12 +1598,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_b007099836efc2ba(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_41a0433f956760a4(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_b007099836efc2ba(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_41a0433f956760a4(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1603,12 +1622,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_b007099836efc2ba(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_41a0433f956760a4(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1617,12 +1636,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_b007099836efc2ba(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_41a0433f956760a4(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_b007099836efc2ba(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_41a0433f956760a4(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1637,12 +1656,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_b007099836efc2ba(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_41a0433f956760a4(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_b007099836efc2ba(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_41a0433f956760a4(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1655,12 +1674,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_b007099836efc2ba(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_41a0433f956760a4(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b007099836efc2ba(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_41a0433f956760a4(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1671,12 +1690,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b007099836efc2ba(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_41a0433f956760a4(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_b007099836efc2ba(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_41a0433f956760a4(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1687,24 +1706,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_b007099836efc2ba(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_41a0433f956760a4(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_b007099836efc2ba(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_41a0433f956760a4(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_b007099836efc2ba(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_41a0433f956760a4(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1721,12 +1740,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_b007099836efc2ba(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_41a0433f956760a4(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_b007099836efc2ba(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_41a0433f956760a4(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1737,12 +1756,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_b007099836efc2ba(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_41a0433f956760a4(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_b007099836efc2ba(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_41a0433f956760a4(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1751,22 +1770,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_b007099836efc2ba(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_41a0433f956760a4(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_b007099836efc2ba(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_41a0433f956760a4(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_b007099836efc2ba(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_41a0433f956760a4(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1775,12 +1794,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_b007099836efc2ba(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_b007099836efc2ba(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_41a0433f956760a4(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1791,12 +1810,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_b007099836efc2ba(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_b007099836efc2ba(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_41a0433f956760a4(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1809,12 +1828,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_b007099836efc2ba(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_41a0433f956760a4(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_b007099836efc2ba(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_41a0433f956760a4(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1825,12 +1844,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_b007099836efc2ba(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_41a0433f956760a4(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_b007099836efc2ba(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_41a0433f956760a4(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1839,10 +1858,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_b007099836efc2ba(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_41a0433f956760a4(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_b007099836efc2ba(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_41a0433f956760a4(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1855,10 +1874,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_b007099836efc2ba(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_41a0433f956760a4(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_b007099836efc2ba(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_41a0433f956760a4(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1879,10 +1898,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_b007099836efc2ba(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_41a0433f956760a4(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_b007099836efc2ba(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_41a0433f956760a4(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1897,12 +1916,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_b007099836efc2ba(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_41a0433f956760a4(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b007099836efc2ba(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_41a0433f956760a4(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1915,12 +1934,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b007099836efc2ba(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_41a0433f956760a4(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_b007099836efc2ba(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_41a0433f956760a4(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1935,12 +1954,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_b007099836efc2ba(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_41a0433f956760a4(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_b007099836efc2ba(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_41a0433f956760a4(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1951,15 +1970,31 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_b007099836efc2ba(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_41a0433f956760a4(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_b007099836efc2ba(int, long long token);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_41a0433f956760a4(int, long long token, long long task, long long task_data);
+int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_task;
+  long long swig_task_data;
+  
+  swig_token = (int64_t)token; 
+  swig_task = (int64_t)task; 
+  swig_task_data = (int64_t)task_data; 
+  result = Swig_DirectorCallbacks_callback_execute_cdist_41a0433f956760a4(go_val, swig_token, swig_task, swig_task_data);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_41a0433f956760a4(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_b007099836efc2ba(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_41a0433f956760a4(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1967,14 +2002,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_b007099836efc2ba(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_41a0433f956760a4(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_b007099836efc2ba(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_41a0433f956760a4(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_b007099836efc2ba(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_41a0433f956760a4(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1995,7 +2030,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_b007099836efc2ba(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_41a0433f956760a4(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -2004,7 +2039,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_b007099836efc2ba(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_41a0433f956760a4(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2014,7 +2049,7 @@ void _wrap_Swig_free_cdist_b007099836efc2ba(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_b007099836efc2ba(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_41a0433f956760a4(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2027,7 +2062,7 @@ void *_wrap_Swig_malloc_cdist_b007099836efc2ba(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_OK_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2039,7 +2074,7 @@ intgo _wrap_DIST_OK_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CANCELLED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2051,7 +2086,7 @@ intgo _wrap_DIST_CANCELLED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_UNKNOWN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2063,7 +2098,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2075,7 +2110,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2087,7 +2122,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_NOT_FOUND_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2099,7 +2134,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2111,7 +2146,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2123,7 +2158,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2135,7 +2170,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2147,7 +2182,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ABORTED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2159,7 +2194,7 @@ intgo _wrap_DIST_ABORTED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2171,7 +2206,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2183,7 +2218,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_INTERNAL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2195,7 +2230,7 @@ intgo _wrap_DIST_INTERNAL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2207,7 +2242,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DATA_LOSS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2219,7 +2254,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_F16_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2231,7 +2266,7 @@ intgo _wrap_DIST_F16_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_BF16_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2243,7 +2278,7 @@ intgo _wrap_DIST_BF16_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_F32_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2255,7 +2290,7 @@ intgo _wrap_DIST_F32_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_F64_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2267,7 +2302,7 @@ intgo _wrap_DIST_F64_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_I8_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2279,7 +2314,7 @@ intgo _wrap_DIST_I8_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_U8_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2291,7 +2326,7 @@ intgo _wrap_DIST_U8_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_I16_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2303,7 +2338,7 @@ intgo _wrap_DIST_I16_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_U16_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2315,7 +2350,7 @@ intgo _wrap_DIST_U16_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_I32_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2327,7 +2362,7 @@ intgo _wrap_DIST_I32_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_U32_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2339,7 +2374,7 @@ intgo _wrap_DIST_U32_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_I64_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2351,7 +2386,7 @@ intgo _wrap_DIST_I64_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_U64_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2363,7 +2398,7 @@ intgo _wrap_DIST_U64_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COMPLEX64_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2375,7 +2410,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_BOOL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2387,7 +2422,7 @@ intgo _wrap_DIST_BOOL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2399,7 +2434,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2411,7 +2446,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2423,7 +2458,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2435,7 +2470,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2447,7 +2482,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REDUCE_USER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2459,7 +2494,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2471,7 +2506,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2483,7 +2518,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2495,7 +2530,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2507,7 +2542,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2519,7 +2554,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2531,7 +2566,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2543,7 +2578,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2555,7 +2590,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2567,7 +2602,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2579,7 +2614,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2591,7 +2626,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2603,7 +2638,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2615,7 +2650,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2627,7 +2662,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2639,7 +2674,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2651,7 +2686,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2663,7 +2698,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2675,7 +2710,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2687,7 +2722,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2699,7 +2734,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2711,7 +2746,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2723,7 +2758,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2735,7 +2770,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2747,7 +2782,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2759,7 +2794,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2771,7 +2806,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2783,7 +2818,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2795,7 +2830,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2807,7 +2842,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2819,7 +2854,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2831,7 +2866,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_THREADS_HOST_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2843,7 +2878,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2855,7 +2890,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2867,7 +2902,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2879,7 +2914,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2891,7 +2926,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2903,7 +2938,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2915,7 +2950,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2927,7 +2962,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2939,7 +2974,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2951,7 +2986,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2963,7 +2998,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2975,7 +3010,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_LIST_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2987,7 +3022,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_DICT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -2999,7 +3034,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3011,7 +3046,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3023,7 +3058,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3035,7 +3070,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3047,7 +3082,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3059,7 +3094,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3071,7 +3106,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3083,7 +3118,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3095,7 +3130,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3107,7 +3142,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3119,7 +3154,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3131,7 +3166,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3143,7 +3178,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3155,7 +3190,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3167,7 +3202,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3179,7 +3214,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3191,7 +3226,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3203,7 +3238,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ASSIGN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3215,7 +3250,7 @@ intgo _wrap_DIST_ASSIGN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3227,7 +3262,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3239,7 +3274,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3251,7 +3286,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3263,7 +3298,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3275,7 +3310,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3287,7 +3322,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3299,7 +3334,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_OFF_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3311,7 +3346,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3323,7 +3358,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_FILE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3335,7 +3370,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_DATA_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3347,7 +3382,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SHARD_HINT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3359,7 +3394,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3371,7 +3406,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3383,7 +3418,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3395,7 +3430,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3407,7 +3442,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3419,7 +3454,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_NDIM_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3431,7 +3466,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3443,7 +3478,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3455,7 +3490,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_LOG_ERROR_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3467,7 +3502,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_LOG_WARNING_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3479,7 +3514,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_LOG_INFO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3491,7 +3526,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3503,7 +3538,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3515,7 +3550,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3527,7 +3562,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3539,7 +3574,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3551,7 +3586,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3563,7 +3598,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3575,7 +3610,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3587,7 +3622,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3599,7 +3634,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3611,7 +3646,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3623,7 +3658,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3635,7 +3670,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3647,7 +3682,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_METRIC_SUM_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3659,7 +3694,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3671,7 +3706,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3683,7 +3718,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_APPLY_SGD_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3695,7 +3730,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3707,7 +3742,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3719,7 +3754,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3731,7 +3766,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3743,7 +3778,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3755,7 +3790,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3767,7 +3802,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3779,7 +3814,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3791,7 +3826,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_EDGE_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3803,7 +3838,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_TASK_UNSET_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3815,7 +3850,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3827,7 +3862,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3839,7 +3874,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3851,7 +3886,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3863,7 +3898,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3875,7 +3910,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3887,7 +3922,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -3899,7 +3934,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-_gostring_ _wrap_told_cdist_b007099836efc2ba(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_41a0433f956760a4(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -3920,7 +3955,7 @@ _gostring_ _wrap_told_cdist_b007099836efc2ba(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_b007099836efc2ba() {
+long long _wrap_memory_counter_cdist_41a0433f956760a4() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3931,7 +3966,7 @@ long long _wrap_memory_counter_cdist_b007099836efc2ba() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b007099836efc2ba(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_41a0433f956760a4(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3944,7 +3979,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b007099836efc2ba(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3954,7 +3989,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3964,7 +3999,7 @@ void _wrap_delete_Callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3981,7 +4016,7 @@ intgo _wrap_Callbacks_replica_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4002,7 +4037,7 @@ long long _wrap_Callbacks_values_cdist_b007099836efc2ba(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4021,7 +4056,7 @@ long long _wrap_Callbacks_merge_cdist_b007099836efc2ba(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4040,7 +4075,7 @@ intgo _wrap_Callbacks_update_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4070,7 +4105,7 @@ long long _wrap_Callbacks_update_values_cdist_b007099836efc2ba(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4087,7 +4122,7 @@ long long _wrap_Callbacks_source_cdist_b007099836efc2ba(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4113,7 +4148,7 @@ long long _wrap_Callbacks_file_source_cdist_b007099836efc2ba(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4134,7 +4169,7 @@ long long _wrap_Callbacks_dataset_cdist_b007099836efc2ba(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4153,7 +4188,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_b007099836efc2ba(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4172,7 +4207,7 @@ long long _wrap_Callbacks_value_cdist_b007099836efc2ba(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4187,7 +4222,7 @@ long long _wrap_Callbacks_initial_cdist_b007099836efc2ba(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4215,7 +4250,7 @@ long long _wrap_Callbacks_method_cdist_b007099836efc2ba(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4234,7 +4269,7 @@ long long _wrap_Callbacks_closure_cdist_b007099836efc2ba(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4251,7 +4286,7 @@ long long _wrap_Callbacks_create_state_cdist_b007099836efc2ba(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4265,7 +4300,7 @@ void _wrap_Callbacks_destroy_state_cdist_b007099836efc2ba(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4282,7 +4317,7 @@ intgo _wrap_Callbacks_warm_up_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4301,7 +4336,7 @@ intgo _wrap_Callbacks_step_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4322,7 +4357,7 @@ intgo _wrap_Callbacks_update_variables_cdist_b007099836efc2ba(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4341,7 +4376,7 @@ intgo _wrap_Callbacks_partition_cdist_b007099836efc2ba(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4357,7 +4392,7 @@ void _wrap_Callbacks_loop_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4377,7 +4412,7 @@ void _wrap_Callbacks_reduce_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4405,7 +4440,7 @@ void _wrap_Callbacks_apply_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4428,7 +4463,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_b007099836efc2ba(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4449,7 +4484,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_b007099836efc2ba(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4472,7 +4507,7 @@ intgo _wrap_Callbacks_gather_components_cdist_b007099836efc2ba(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4493,7 +4528,26 @@ void _wrap_Callbacks_log_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Callbacks_execute_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int32_t)(arg1)->execute(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_Callbacks_release_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4505,7 +4559,7 @@ void _wrap_Callbacks_release_cdist_b007099836efc2ba(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4515,7 +4569,19 @@ void _wrap_set_callbacks_cdist_b007099836efc2ba(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_run_task_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  run_task(arg1,arg2);
+  
+}
+
+
+void _wrap_ClusterJobs_add_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4545,7 +4611,7 @@ void _wrap_ClusterJobs_add_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4558,7 +4624,7 @@ long long _wrap_ClusterJobs_size_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4571,7 +4637,7 @@ long long _wrap_ClusterJobs_get_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_b007099836efc2ba() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_41a0433f956760a4() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4582,7 +4648,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4592,7 +4658,7 @@ void _wrap_delete_ClusterJobs_cdist_b007099836efc2ba(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4605,7 +4671,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_b007099836efc2ba(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4618,7 +4684,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b007099836efc2ba(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4635,7 +4701,7 @@ void _wrap_ResolverAnswer_set_text_cdist_b007099836efc2ba(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4647,7 +4713,7 @@ void _wrap_ResolverAnswer_set_number_cdist_b007099836efc2ba(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4659,7 +4725,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_b007099836efc2ba(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_SPEC_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4671,7 +4737,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4683,7 +4749,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4695,7 +4761,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4707,7 +4773,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4719,7 +4785,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4731,7 +4797,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b007099836efc2ba() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -4743,7 +4809,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b007099836efc2ba() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b007099836efc2ba(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_41a0433f956760a4(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4756,7 +4822,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4766,7 +4832,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_b007099836efc2ba(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4776,7 +4842,7 @@ void _wrap_delete_ResolverCallbacks_cdist_b007099836efc2ba(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4811,7 +4877,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_b007099836efc2ba(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4821,7 +4887,7 @@ void _wrap_set_resolver_callbacks_cdist_b007099836efc2ba(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4848,7 +4914,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_b007099836efc2ba(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4877,7 +4943,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_b007099836efc2ba(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4910,7 +4976,7 @@ _gostring_ _wrap_partitions_min_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4943,7 +5009,7 @@ _gostring_ _wrap_partitions_max_size_cdist_b007099836efc2ba(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_41a0433f956760a4(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4973,7 +5039,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_b007099836efc2ba(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5000,7 +5066,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5027,7 +5093,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_b007099836efc2ba(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5037,7 +5103,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5050,7 +5116,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5065,7 +5131,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5095,7 +5161,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5129,7 +5195,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5168,7 +5234,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_b007099836efc2ba(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5183,7 +5249,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5196,7 +5262,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5226,7 +5292,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5258,7 +5324,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5293,7 +5359,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5319,7 +5385,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_b007099836efc2ba(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5349,7 +5415,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5381,7 +5447,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5413,7 +5479,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b007099836efc2ba(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5445,7 +5511,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_b007099836efc2ba(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5477,7 +5543,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_b007099836efc2ba(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5489,7 +5555,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b007099836efc2ba(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5502,7 +5568,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5514,7 +5580,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5527,7 +5593,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5539,7 +5605,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b007099836ef
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5552,7 +5618,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b007099836e
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5571,7 +5637,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_b007099836efc2ba(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5584,7 +5650,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b007099836e
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5603,7 +5669,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b007099836efc
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5616,7 +5682,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b007099
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5635,7 +5701,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b007099836efc2ba(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5648,7 +5714,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b007099836efc
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b007099836efc2ba() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_41a0433f956760a4() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5659,7 +5725,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b00
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5669,7 +5735,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_b007099836efc2ba(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5686,7 +5752,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5703,7 +5769,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b007099836efc2ba(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_41a0433f956760a4(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5728,7 +5794,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b007099836efc2ba(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b007099836efc2ba(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5751,7 +5817,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5763,7 +5829,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_b007099836efc2ba(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5776,7 +5842,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_b007099836efc2ba(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5788,7 +5854,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_b007099836efc2ba(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5801,7 +5867,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_b007099836efc2ba(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5813,7 +5879,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_b007099836efc2ba(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5826,7 +5892,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b007099836efc2ba(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5845,7 +5911,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_b007099836efc2ba(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5858,7 +5924,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b007099836efc2ba(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5877,7 +5943,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b007099836efc2ba(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5890,7 +5956,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5902,7 +5968,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5915,7 +5981,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5927,7 +5993,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_b007099836efc2ba(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5940,7 +6006,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_b007099836efc2ba(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5952,7 +6018,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b007099836efc2ba(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5965,7 +6031,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b007099836efc2ba(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5977,7 +6043,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b007099836efc2ba(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5990,7 +6056,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b007099836efc2ba(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b007099836efc2ba() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_41a0433f956760a4() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -6001,7 +6067,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -6011,7 +6077,7 @@ void _wrap_delete_dist_slurm_options_cdist_b007099836efc2ba(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -6023,7 +6089,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_b007099836efc2ba(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b007099836efc2ba(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6048,7 +6114,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b007099836efc2ba(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_41a0433f956760a4(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6080,7 +6146,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b007099836efc2ba(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6092,7 +6158,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_b007099836efc2ba(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6105,7 +6171,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b007099836efc2ba(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6117,7 +6183,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_b007099836efc2ba(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6130,7 +6196,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_b007099836efc2ba(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6142,7 +6208,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_b007099836efc2ba(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6155,7 +6221,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6167,7 +6233,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_b007099836efc2ba(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6180,7 +6246,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6192,7 +6258,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_b007099836efc2ba(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6205,7 +6271,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_b007099836efc2ba(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6224,7 +6290,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_b007099836efc2ba(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6237,7 +6303,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6256,7 +6322,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_b007099836efc2ba(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6269,7 +6335,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6288,7 +6354,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_b007099836efc2ba(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6301,7 +6367,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6320,7 +6386,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_b007099836efc2ba(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6333,7 +6399,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b007099836efc2ba(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b007099836efc2ba() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_41a0433f956760a4() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6344,7 +6410,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6354,7 +6420,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_b007099836efc2ba(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b007099836efc2ba(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6379,7 +6445,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b007099836efc2ba(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6406,7 +6472,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b007099836efc2ba(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6416,7 +6482,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6439,7 +6505,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6467,7 +6533,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b007099836efc2ba(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6490,7 +6556,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6518,7 +6584,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b007099836efc2ba(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6546,7 +6612,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_b007099836efc2ba(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6588,7 +6654,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_b007099836efc2ba(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6620,7 +6686,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b007099836efc2ba(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6646,7 +6712,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b007099836efc2ba(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6658,7 +6724,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6670,7 +6736,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6682,7 +6748,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b007099836efc2ba() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6711,7 +6777,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6740,7 +6806,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6778,7 +6844,7 @@ _gostring_ _wrap_submit_cdist_b007099836efc2ba(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6815,7 +6881,7 @@ _gostring_ _wrap_batcher_submit_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_dist_version_cdist_b007099836efc2ba() {
+intgo _wrap_dist_version_cdist_41a0433f956760a4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6826,7 +6892,7 @@ intgo _wrap_dist_version_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_b007099836efc2ba(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_41a0433f956760a4(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6844,7 +6910,7 @@ intgo _wrap_dist_has_feature_cdist_b007099836efc2ba(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_b007099836efc2ba(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_41a0433f956760a4(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6857,7 +6923,7 @@ _gostring_ _wrap_dist_status_name_cdist_b007099836efc2ba(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6885,7 +6951,7 @@ _gostring_ _wrap_dist_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6897,7 +6963,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6909,7 +6975,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6921,7 +6987,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6933,7 +6999,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6945,7 +7011,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6957,7 +7023,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6969,7 +7035,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6981,7 +7047,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -6993,7 +7059,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -7005,7 +7071,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -7017,7 +7083,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b007099836efc2ba() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_b007099836efc2ba(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_41a0433f956760a4(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7032,7 +7098,7 @@ _gostring_ _wrap_dist_enum_name_cdist_b007099836efc2ba(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7062,140 +7128,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_b007099836efc2ba(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_executor_struct_size_set_cdist_b007099836efc2ba(dist_executor *_swig_go_0, intgo _swig_go_1) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  uint32_t arg2 ;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  arg2 = (uint32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->struct_size = arg2;
-  
-}
-
-
-intgo _wrap_dist_executor_struct_size_get_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  uint32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  
-  result = (uint32_t) ((arg1)->struct_size);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_executor_num_threads_set_cdist_b007099836efc2ba(dist_executor *_swig_go_0, intgo _swig_go_1) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_threads = arg2;
-  
-}
-
-
-intgo _wrap_dist_executor_num_threads_get_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_threads);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_executor_execute_set_cdist_b007099836efc2ba(dist_executor *_swig_go_0, void* _swig_go_1) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  dist_execute_fn arg2 = (dist_execute_fn) 0 ;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  arg2 = *(dist_execute_fn *)&_swig_go_1; 
-  
-  if (arg1) (arg1)->execute = arg2;
-  
-}
-
-
-void* _wrap_dist_executor_execute_get_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  dist_execute_fn result;
-  void* _swig_go_result;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  
-  result = (dist_execute_fn) ((arg1)->execute);
-  *(dist_execute_fn *)&_swig_go_result = (dist_execute_fn)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_executor_user_data_set_cdist_b007099836efc2ba(dist_executor *_swig_go_0, long long _swig_go_1) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  void *arg2 = (void *) 0 ;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  arg2 = (void *)dist_swig::pointer(_swig_go_1); 
-  
-  if (arg1) (arg1)->user_data = arg2;
-  
-}
-
-
-long long _wrap_dist_executor_user_data_get_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  void *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  
-  result = (void *) ((arg1)->user_data);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-dist_executor *_wrap_new_dist_executor_cdist_b007099836efc2ba() {
-  dist_executor *result = 0 ;
-  dist_executor *_swig_go_result;
-  
-  
-  result = (dist_executor *)new dist_executor();
-  *(dist_executor **)&_swig_go_result = (dist_executor *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_executor_cdist_b007099836efc2ba(dist_executor *_swig_go_0) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  
-  delete arg1;
-  
-}
-
-
-void _wrap_dist_executor_init_cdist_b007099836efc2ba(dist_executor *_swig_go_0, intgo _swig_go_1) {
-  dist_executor *arg1 = (dist_executor *) 0 ;
-  uint32_t arg2 ;
-  
-  arg1 = *(dist_executor **)&_swig_go_0; 
-  arg2 = (uint32_t)_swig_go_1; 
-  
-  dist_executor_init(arg1,arg2);
-  
-}
-
-
-void _wrap_dist_strategy_options_kind_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7207,7 +7140,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_b007099836efc2ba(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7220,7 +7153,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_b007099836efc2ba(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7232,7 +7165,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_b007099836efc2ba(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7245,7 +7178,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b007099836efc2ba(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7257,7 +7190,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7270,7 +7203,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_b007099836efc2ba(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7282,7 +7215,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_b007099836efc2ba(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7295,7 +7228,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_b007099836efc2ba(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7307,7 +7240,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_b007099836efc2ba(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7320,7 +7253,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7339,7 +7272,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_b007099836efc2ba(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7352,7 +7285,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b007099836efc2
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7364,7 +7297,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_b007099836efc2ba(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7377,7 +7310,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7389,7 +7322,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_b007099836efc2ba(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7402,7 +7335,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -7414,7 +7347,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_b007099836efc2ba(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -7427,7 +7360,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_b007099836efc2
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7439,7 +7372,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b007099836efc2b
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7452,7 +7385,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b007099836efc2
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7464,7 +7397,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_b007099836efc2ba(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7477,7 +7410,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7489,7 +7422,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b007099836efc2ba(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7502,7 +7435,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7514,7 +7447,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_b007099836efc2ba(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7527,7 +7460,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -7539,7 +7472,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b007099836efc2ba(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -7552,7 +7485,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -7564,7 +7497,7 @@ void _wrap_dist_strategy_options_network_set_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -7577,7 +7510,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_b007099836efc2ba(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7589,7 +7522,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_b007099836efc2ba(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7602,7 +7535,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_b007099836efc2ba(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7614,7 +7547,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_b007099836efc2ba(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7627,7 +7560,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_b007099836efc2ba(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7639,7 +7572,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_b007099836efc2ba(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7652,57 +7585,32 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_strategy_options_budget_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, dist_budget *_swig_go_1) {
+void _wrap_dist_strategy_options_budget_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *arg2 = (dist_budget *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = *(dist_budget **)&_swig_go_1; 
+  arg2 = (dist_budget *)dist_swig::pointer(_swig_go_1); 
   
   if (arg1) (arg1)->budget = arg2;
   
 }
 
 
-dist_budget *_wrap_dist_strategy_options_budget_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_budget_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *result = 0 ;
-  dist_budget *_swig_go_result;
+  long long _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
   result = (dist_budget *) ((arg1)->budget);
-  *(dist_budget **)&_swig_go_result = (dist_budget *)result; 
+  _swig_go_result = dist_swig::number(result); 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_executor_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, dist_executor *_swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_executor *arg2 = (dist_executor *) 0 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = *(dist_executor **)&_swig_go_1; 
-  
-  if (arg1) (arg1)->executor = (dist_executor const *)arg2;
-  
-}
-
-
-dist_executor *_wrap_dist_strategy_options_executor_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_executor *result = 0 ;
-  dist_executor *_swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_executor *) ((arg1)->executor);
-  *(dist_executor **)&_swig_go_result = (dist_executor *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_helper_threads_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_helper_threads_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7714,7 +7622,7 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_strategy_options_helper_threads_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7727,7 +7635,7 @@ intgo _wrap_dist_strategy_options_helper_threads_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7739,7 +7647,7 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_b007099836efc2ba(di
 }
 
 
-intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7752,7 +7660,7 @@ intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7762,7 +7670,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_b007099836efc2ba(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b007099836efc2ba() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_41a0433f956760a4() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7773,7 +7681,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7783,7 +7691,7 @@ void _wrap_delete_dist_strategy_options_cdist_b007099836efc2ba(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7795,7 +7703,7 @@ void _wrap_dist_strategy_options_set_log_cdist_b007099836efc2ba(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7816,7 +7724,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7839,7 +7747,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_b007099836efc2ba(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7853,7 +7761,21 @@ void _wrap_dist_strategy_options_set_cpus_cdist_b007099836efc2ba(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  dist_strategy_options_set_executor(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7867,7 +7789,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b007099836efc2ba(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7887,7 +7809,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_b007099836efc2ba(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_b007099836efc2ba(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7910,7 +7832,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_b007099836efc2ba(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7931,7 +7853,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7952,7 +7874,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7965,7 +7887,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7988,7 +7910,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8001,7 +7923,7 @@ intgo _wrap_dist_strategy_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8033,7 +7955,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8065,7 +7987,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -8096,7 +8018,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_b007099836efc2ba(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8108,7 +8030,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_b007099836efc2ba(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8121,7 +8043,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_b007099836efc2ba(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8133,7 +8055,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8146,7 +8068,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8158,7 +8080,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b007099836ef
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8171,7 +8093,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b007099836e
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8183,7 +8105,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8196,7 +8118,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8208,7 +8130,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b007099836efc
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8221,7 +8143,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b007099836ef
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8233,7 +8155,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b007099836ef
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8246,7 +8168,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b007099836e
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8258,7 +8180,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b007099836efc2ba(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8271,7 +8193,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8283,7 +8205,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8296,7 +8218,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8308,7 +8230,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8321,7 +8243,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8333,7 +8255,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b007099836efc2ba
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8346,7 +8268,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8358,7 +8280,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b007099836efc2
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8371,7 +8293,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b007099836efc
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8383,7 +8305,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b007099836efc2ba
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8396,7 +8318,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8408,7 +8330,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_b007099836efc2ba(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8421,7 +8343,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_b007099836efc2ba(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8433,7 +8355,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b007099836efc2b
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8446,7 +8368,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b007099836efc2
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8458,7 +8380,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8471,7 +8393,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8483,7 +8405,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_b007099836efc2ba(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8496,7 +8418,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8508,7 +8430,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_b007099836efc2ba(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8521,7 +8443,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8533,7 +8455,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_b007099836efc2ba(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8546,7 +8468,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_b007099836efc2ba(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b007099836efc2ba() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_41a0433f956760a4() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8557,7 +8479,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b007099836efc
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_b007099836efc2ba(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8567,7 +8489,7 @@ void _wrap_delete_dist_strategy_properties_cdist_b007099836efc2ba(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_b007099836efc2ba(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_41a0433f956760a4(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8590,7 +8512,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8613,7 +8535,42 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b007099836efc2ba(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(dist_network_options *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_budget_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+  dist_allocator *arg1 = (dist_allocator *) 0 ;
+  int32_t arg2 ;
+  dist_budget **arg3 = (dist_budget **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_allocator **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (dist_budget **)_swig_go_2; 
+  
+  result = (dist_status)dist_budget_create((dist_allocator const *)arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_budget_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+  dist_budget *arg1 = (dist_budget *) 0 ;
+  
+  arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_budget_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_network_options_credit_bytes_set_cdist_41a0433f956760a4(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8625,7 +8582,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_b007099836efc2ba(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8638,7 +8595,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8648,7 +8605,7 @@ void _wrap_dist_network_options_count_memory_cdist_b007099836efc2ba(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_b007099836efc2ba() {
+dist_network_options *_wrap_new_dist_network_options_cdist_41a0433f956760a4() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8659,7 +8616,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_b007099836efc2ba(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8669,7 +8626,7 @@ void _wrap_delete_dist_network_options_cdist_b007099836efc2ba(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_b007099836efc2ba(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_41a0433f956760a4(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8694,7 +8651,7 @@ _gostring_ _wrap_dist_network_create_cdist_b007099836efc2ba(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -8704,7 +8661,7 @@ void _wrap_dist_network_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -8716,7 +8673,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_b007099836efc2ba(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8729,7 +8686,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_b007099836efc2ba(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8741,7 +8698,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_b007099836efc2ba(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8754,7 +8711,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_b007099836efc2ba(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8766,7 +8723,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_b007099836efc2ba(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8779,7 +8736,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_b007099836efc2ba(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_b007099836efc2ba() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_41a0433f956760a4() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8790,7 +8747,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_b007099836efc2ba(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8800,7 +8757,7 @@ void _wrap_delete_dist_reform_options_cdist_b007099836efc2ba(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_b007099836efc2ba(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_41a0433f956760a4(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8823,7 +8780,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8846,7 +8803,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8858,7 +8815,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_b007099836efc2ba(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8871,7 +8828,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_b007099836efc2ba(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8883,7 +8840,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b007099836efc2ba
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8896,7 +8853,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8908,7 +8865,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b007099836efc2ba
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8921,7 +8878,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8933,7 +8890,7 @@ void _wrap_dist_run_options_cancel_set_cdist_b007099836efc2ba(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8946,7 +8903,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_b007099836efc2ba(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_b007099836efc2ba() {
+dist_run_options *_wrap_new_dist_run_options_cdist_41a0433f956760a4() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8957,7 +8914,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_b007099836efc2ba(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8967,7 +8924,7 @@ void _wrap_delete_dist_run_options_cdist_b007099836efc2ba(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8995,7 +8952,7 @@ _gostring_ _wrap_dist_run_cdist_b007099836efc2ba(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9029,7 +8986,7 @@ _gostring_ _wrap_dist_run_values_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9042,7 +8999,7 @@ intgo _wrap_dist_replica_id_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9055,7 +9012,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -9068,7 +9025,7 @@ long long _wrap_dist_replica_strategy_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -9100,7 +9057,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9132,7 +9089,7 @@ _gostring_ _wrap_dist_merge_call_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -9157,7 +9114,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -9180,7 +9137,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9201,7 +9158,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9222,7 +9179,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -9245,7 +9202,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_b007099836efc2ba(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9273,7 +9230,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9286,7 +9243,7 @@ intgo _wrap_dist_cancel_signalled_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9296,7 +9253,7 @@ void _wrap_dist_cancel_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9308,7 +9265,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_b007099836efc2ba(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9321,7 +9278,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_b007099836efc2ba(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9340,7 +9297,7 @@ void _wrap_dist_collective_options_tag_set_cdist_b007099836efc2ba(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9353,7 +9310,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_b007099836efc2ba(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9365,7 +9322,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_b007099836efc2ba(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9378,7 +9335,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9390,7 +9347,7 @@ void _wrap_dist_collective_options_group_set_cdist_b007099836efc2ba(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9403,7 +9360,7 @@ long long _wrap_dist_collective_options_group_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9415,7 +9372,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_b007099836efc2ba(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9428,7 +9385,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9440,7 +9397,7 @@ void _wrap_dist_collective_options_axis_set_cdist_b007099836efc2ba(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9453,7 +9410,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_b007099836efc2ba(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9465,7 +9422,7 @@ void _wrap_dist_collective_options_planned_set_cdist_b007099836efc2ba(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9478,7 +9435,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_b007099836efc2ba(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9490,7 +9447,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b007099836efc2ba(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9503,7 +9460,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9515,7 +9472,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9528,7 +9485,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9540,7 +9497,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_b007099836efc2ba(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9553,7 +9510,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_b007099836efc2ba(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9565,7 +9522,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b007099836efc2
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9578,7 +9535,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b00709983
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_b007099836efc2ba() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_41a0433f956760a4() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9589,7 +9546,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9599,7 +9556,7 @@ void _wrap_delete_dist_collective_options_cdist_b007099836efc2ba(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9613,7 +9570,7 @@ void _wrap_dist_collective_options_set_weights_cdist_b007099836efc2ba(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9625,7 +9582,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_b007099836efc2ba(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9639,7 +9596,7 @@ void _wrap_dist_collective_options_set_splits_cdist_b007099836efc2ba(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9649,7 +9606,7 @@ void _wrap_dist_collective_options_begin_work_cdist_b007099836efc2ba(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_b007099836efc2ba(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9662,7 +9619,7 @@ long long _wrap_dist_collective_options_work_cdist_b007099836efc2ba(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9699,7 +9656,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9738,7 +9695,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9775,7 +9732,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9810,7 +9767,7 @@ _gostring_ _wrap_dist_all_gather_cdist_b007099836efc2ba(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9847,7 +9804,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9884,7 +9841,7 @@ _gostring_ _wrap_dist_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9921,7 +9878,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9956,7 +9913,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_b007099836efc2ba(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9995,7 +9952,7 @@ _gostring_ _wrap_dist_scan_cdist_b007099836efc2ba(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10034,7 +9991,7 @@ _gostring_ _wrap_dist_permute_cdist_b007099836efc2ba(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_b007099836efc2ba(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_41a0433f956760a4(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -10057,7 +10014,7 @@ _gostring_ _wrap_dist_barrier_cdist_b007099836efc2ba(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10086,7 +10043,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -10113,7 +10070,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -10140,7 +10097,7 @@ _gostring_ _wrap_dist_group_create_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10161,7 +10118,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10174,7 +10131,7 @@ intgo _wrap_dist_group_size_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -10189,7 +10146,7 @@ intgo _wrap_dist_group_rank_cdist_b007099836efc2ba(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10201,7 +10158,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_b007099836efc2ba(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10214,7 +10171,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10226,7 +10183,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b007099836efc2ba(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10239,7 +10196,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b007099836ef
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10251,7 +10208,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_b007099836efc2ba(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10264,7 +10221,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10276,7 +10233,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10289,7 +10246,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_b007099836efc2ba(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_b007099836efc2ba() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_41a0433f956760a4() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10300,7 +10257,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_b00709983
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10310,7 +10267,7 @@ void _wrap_delete_dist_communication_options_cdist_b007099836efc2ba(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10335,7 +10292,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -10347,7 +10304,7 @@ void _wrap_dist_apply_options_kind_set_cdist_b007099836efc2ba(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10360,7 +10317,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_b007099836efc2ba(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10372,7 +10329,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_b007099836efc2ba(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10385,7 +10342,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_b007099836efc2ba(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10397,7 +10354,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_b007099836efc2ba(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10410,7 +10367,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_b007099836efc2ba(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10422,7 +10379,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_b007099836efc2ba(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10435,7 +10392,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_b007099836efc2ba(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_b007099836efc2ba() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_41a0433f956760a4() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10446,7 +10403,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10456,7 +10413,7 @@ void _wrap_delete_dist_apply_options_cdist_b007099836efc2ba(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10472,7 +10429,7 @@ void _wrap_dist_apply_options_set_states_cdist_b007099836efc2ba(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -10484,7 +10441,7 @@ void _wrap_dist_apply_options_set_function_cdist_b007099836efc2ba(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10494,7 +10451,7 @@ void _wrap_dist_apply_options_want_norm_cdist_b007099836efc2ba(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_b007099836efc2ba(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10507,7 +10464,7 @@ double _wrap_dist_apply_options_norm_cdist_b007099836efc2ba(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10546,7 +10503,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_b007099836efc2ba(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10572,7 +10529,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_b007099836efc2ba(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10595,7 +10552,7 @@ _gostring_ _wrap_dist_work_test_cdist_b007099836efc2ba(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10618,7 +10575,7 @@ _gostring_ _wrap_dist_work_wait_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10645,7 +10602,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_b007099836efc2ba(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10666,7 +10623,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10676,7 +10633,7 @@ void _wrap_dist_work_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10697,7 +10654,7 @@ _gostring_ _wrap_dist_work_start_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -10720,7 +10677,7 @@ _gostring_ _wrap_dist_work_ready_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -10732,7 +10689,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -10744,7 +10701,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -10756,7 +10713,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10769,7 +10726,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10781,7 +10738,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_b007099836efc2ba(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10794,7 +10751,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10806,7 +10763,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_b007099836efc2ba(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10819,7 +10776,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_b007099836efc2ba(dist_i
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10831,7 +10788,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_b007099836efc2ba(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10844,7 +10801,7 @@ long long _wrap_dist_instances_options_stuck_ns_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -10856,7 +10813,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_b007099836efc2ba(dist_i
 }
 
 
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10869,7 +10826,7 @@ intgo _wrap_dist_instances_options_max_replaced_get_cdist_b007099836efc2ba(dist_
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_b007099836efc2ba() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_41a0433f956760a4() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -10880,7 +10837,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_b007099836efc2ba(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -10890,7 +10847,7 @@ void _wrap_delete_dist_instances_options_cdist_b007099836efc2ba(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10906,7 +10863,7 @@ void _wrap_dist_instances_options_set_functions_cdist_b007099836efc2ba(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_b007099836efc2ba(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_41a0433f956760a4(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -10929,7 +10886,7 @@ _gostring_ _wrap_dist_instances_open_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10952,7 +10909,7 @@ _gostring_ _wrap_dist_instances_close_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -10975,7 +10932,7 @@ _gostring_ _wrap_dist_serve_cdist_b007099836efc2ba(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10988,7 +10945,7 @@ long long _wrap_dist_instance_state_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11009,7 +10966,7 @@ _gostring_ _wrap_dist_replica_check_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_work_user_data_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_work_user_data_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11022,7 +10979,7 @@ long long _wrap_dist_work_user_data_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -11045,7 +11002,7 @@ _gostring_ _wrap_dist_completions_create_cdist_b007099836efc2ba(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -11070,7 +11027,7 @@ _gostring_ _wrap_dist_completions_next_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11093,7 +11050,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_b007099836efc2ba(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -11103,7 +11060,7 @@ void _wrap_dist_completions_destroy_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11115,7 +11072,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_b007099836efc2ba(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11128,7 +11085,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_b007099836efc2ba(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11140,7 +11097,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_b007099836efc2ba(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11153,7 +11110,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11165,7 +11122,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_b007099836efc2ba(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11178,7 +11135,7 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11190,7 +11147,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_b007099836efc2ba(dist_batche
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11203,7 +11160,7 @@ long long _wrap_dist_batcher_options_max_bytes_get_cdist_b007099836efc2ba(dist_b
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11215,7 +11172,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_b007099836efc2ba(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11228,7 +11185,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_b007099836efc2ba(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11240,7 +11197,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_b007099836efc2ba(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11253,7 +11210,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_b007099836efc2ba(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_b007099836efc2ba() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_41a0433f956760a4() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -11264,7 +11221,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11274,7 +11231,7 @@ void _wrap_delete_dist_batcher_options_cdist_b007099836efc2ba(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11288,7 +11245,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_b007099836efc2ba(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_b007099836efc2ba(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11298,7 +11255,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_b007099836efc2ba(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11328,7 +11285,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11342,7 +11299,7 @@ void _wrap_dist_batcher_count_cdist_b007099836efc2ba(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11363,7 +11320,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11376,7 +11333,7 @@ long long _wrap_dist_batch_size_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11389,7 +11346,7 @@ long long _wrap_dist_batch_bucket_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11404,7 +11361,7 @@ long long _wrap_dist_batch_user_data_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11419,7 +11376,7 @@ long long _wrap_dist_batch_state_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11433,7 +11390,7 @@ void _wrap_dist_batch_set_state_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11456,7 +11413,7 @@ _gostring_ _wrap_dist_batch_check_cdist_b007099836efc2ba(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11481,7 +11438,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_b007099836efc2ba(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -11495,7 +11452,7 @@ void _wrap_dist_batch_end_cdist_b007099836efc2ba(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_work_take_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_work_take_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -11520,7 +11477,7 @@ _gostring_ _wrap_dist_work_take_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_b007099836efc2ba(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -11543,7 +11500,7 @@ _gostring_ _wrap_dist_versions_create_cdist_b007099836efc2ba(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -11572,7 +11529,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -11599,7 +11556,7 @@ _gostring_ _wrap_dist_replica_version_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11612,7 +11569,7 @@ long long _wrap_dist_versions_latest_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -11637,7 +11594,7 @@ _gostring_ _wrap_dist_versions_await_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -11647,7 +11604,7 @@ void _wrap_dist_versions_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11675,7 +11632,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -11708,7 +11665,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11735,7 +11692,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11762,7 +11719,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11789,7 +11746,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11816,7 +11773,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11852,7 +11809,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -11875,7 +11832,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -11898,7 +11855,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11926,7 +11883,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_b007099836efc2ba(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -11939,7 +11896,7 @@ long long _wrap_dist_value_retain_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -11949,7 +11906,7 @@ void _wrap_dist_value_release_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11962,7 +11919,7 @@ intgo _wrap_dist_value_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11975,7 +11932,7 @@ long long _wrap_dist_value_size_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -11990,7 +11947,7 @@ long long _wrap_dist_value_item_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -12005,7 +11962,7 @@ _gostring_ _wrap_dist_value_key_cdist_b007099836efc2ba(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12025,7 +11982,7 @@ long long _wrap_dist_value_get_cdist_b007099836efc2ba(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -12061,7 +12018,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12074,7 +12031,7 @@ long long _wrap_dist_value_variable_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12104,7 +12061,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12132,7 +12089,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12161,7 +12118,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12174,7 +12131,7 @@ _gostring_ _wrap_dist_value_text_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -12187,7 +12144,7 @@ long long _wrap_dist_value_object_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_41a0433f956760a4(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12212,7 +12169,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_41a0433f956760a4(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -12235,7 +12192,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12247,7 +12204,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_b007099836efc2ba(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12260,7 +12217,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_b007099836efc2ba(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12279,7 +12236,7 @@ void _wrap_dist_variable_options_name_set_cdist_b007099836efc2ba(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12292,7 +12249,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_b007099836efc2ba(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12304,7 +12261,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12317,7 +12274,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12329,7 +12286,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_b007099836efc2ba(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12342,7 +12299,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_b007099836efc2ba(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12354,7 +12311,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_b007099836efc2ba(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12367,7 +12324,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_b007099836efc2ba(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_b007099836efc2ba() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_41a0433f956760a4() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -12378,7 +12335,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -12388,7 +12345,7 @@ void _wrap_delete_dist_variable_options_cdist_b007099836efc2ba(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -12400,7 +12357,7 @@ void _wrap_dist_variable_options_set_initial_cdist_b007099836efc2ba(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -12430,7 +12387,7 @@ _gostring_ _wrap_dist_variable_create_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -12440,7 +12397,7 @@ void _wrap_dist_variable_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12453,7 +12410,7 @@ _gostring_ _wrap_dist_variable_name_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12466,7 +12423,7 @@ intgo _wrap_dist_variable_num_copies_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12504,7 +12461,7 @@ _gostring_ _wrap_dist_variable_component_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12529,7 +12486,7 @@ _gostring_ _wrap_dist_variable_read_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12556,7 +12513,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12581,7 +12538,7 @@ _gostring_ _wrap_dist_replica_read_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12613,7 +12570,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12650,7 +12607,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12663,7 +12620,7 @@ _gostring_ _wrap_dist_variable_class_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12676,7 +12633,7 @@ intgo _wrap_dist_variable_synchronization_cdist_b007099836efc2ba(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12689,7 +12646,7 @@ intgo _wrap_dist_variable_aggregation_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12702,7 +12659,7 @@ intgo _wrap_dist_variable_trainable_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -12717,7 +12674,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12751,7 +12708,7 @@ _gostring_ _wrap_dist_variable_device_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12776,7 +12733,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12803,7 +12760,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12832,7 +12789,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12861,7 +12818,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12892,7 +12849,7 @@ _gostring_ _wrap_dist_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12923,7 +12880,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_b007099836efc2ba(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12956,7 +12913,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12983,7 +12940,7 @@ _gostring_ _wrap_dist_gather_cdist_b007099836efc2ba(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -13013,7 +12970,7 @@ _gostring_ _wrap_dist_update_cdist_b007099836efc2ba(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_b007099836efc2ba(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_41a0433f956760a4(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -13025,7 +12982,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_b007099836efc2ba(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_b007099836efc2ba(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_41a0433f956760a4(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13038,7 +12995,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_b007099836efc2ba(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_b007099836efc2ba() {
+dist_update_options *_wrap_new_dist_update_options_cdist_41a0433f956760a4() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -13049,7 +13006,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_b007099836efc2ba(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_41a0433f956760a4(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -13059,7 +13016,7 @@ void _wrap_delete_dist_update_options_cdist_b007099836efc2ba(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13095,7 +13052,7 @@ _gostring_ _wrap_dist_replica_update_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13120,7 +13077,7 @@ _gostring_ _wrap_dist_local_results_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13147,7 +13104,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_b007099836efc2ba(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_41a0433f956760a4(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13175,7 +13132,7 @@ _gostring_ _wrap_dist_destination_device_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13211,7 +13168,7 @@ _gostring_ _wrap_dist_update_values_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13245,7 +13202,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -13258,7 +13215,7 @@ long long _wrap_dist_value_container_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13287,7 +13244,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13318,7 +13275,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13345,7 +13302,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13372,7 +13329,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b007099836efc2ba(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_41a0433f956760a4(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -13395,7 +13352,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b007099836efc2ba(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -13407,7 +13364,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_b007099836efc2ba(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13420,7 +13377,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_b007099836efc2ba(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -13432,7 +13389,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_b007099836efc2ba(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13445,7 +13402,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13464,7 +13421,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b007099836efc2ba
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13477,7 +13434,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b007099836
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -13489,7 +13446,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0070998
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13502,7 +13459,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b00
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -13512,7 +13469,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_b007099836efc2ba(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b007099836efc2ba() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_41a0433f956760a4() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -13523,7 +13480,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b007099836e
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -13533,7 +13490,7 @@ void _wrap_delete_dist_cross_device_options_cdist_b007099836efc2ba(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -13545,7 +13502,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -13561,7 +13518,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_b007099836efc2ba(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_b007099836efc2ba(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -13584,7 +13541,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_b007099836efc2ba(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -13594,7 +13551,7 @@ void _wrap_dist_cross_device_destroy_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13607,7 +13564,7 @@ intgo _wrap_dist_cross_device_kind_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13620,7 +13577,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13633,7 +13590,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13645,7 +13602,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_b007099836efc2ba(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13658,7 +13615,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13670,7 +13627,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_b007099836efc2ba(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13683,7 +13640,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b007099836efc2b
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13695,7 +13652,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_b007099836efc2ba(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13708,7 +13665,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_b007099836efc2ba(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13720,7 +13677,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_b007099836efc2ba(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13733,7 +13690,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_b007099836efc2ba(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -13745,7 +13702,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_b007099836efc2ba(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -13758,7 +13715,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_b007099836efc2ba(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13770,7 +13727,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_b007099836efc2ba(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13783,7 +13740,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b007099836efc2ba(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13795,7 +13752,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_b007099836efc2ba(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13808,7 +13765,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_b007099836efc2ba(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13820,7 +13777,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_b007099836efc2ba(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13833,7 +13790,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_b007099836efc2ba(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13845,7 +13802,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_b007099836efc2ba(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13858,7 +13815,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13870,7 +13827,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_b007099836efc2ba(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13883,7 +13840,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b007099836efc2ba(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13895,7 +13852,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_b007099836efc2ba(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13908,7 +13865,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_b007099836efc2ba(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13920,7 +13877,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_b007099836efc2ba(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13933,7 +13890,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b007099836efc2ba(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13945,7 +13902,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_b007099836efc2ba(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13958,7 +13915,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13970,7 +13927,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13983,7 +13940,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13995,7 +13952,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b007099836efc2
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14008,7 +13965,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b007099836efc
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14020,7 +13977,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_b007099836efc2ba(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14033,7 +13990,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b007099836efc2ba(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b007099836efc2ba() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_41a0433f956760a4() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -14044,7 +14001,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -14054,7 +14011,7 @@ void _wrap_delete_dist_dataset_options_cdist_b007099836efc2ba(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14068,7 +14025,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_b007099836efc2ba(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -14100,7 +14057,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b007099836efc2ba(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14131,7 +14088,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_b007099836efc2ba(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14143,7 +14100,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14156,7 +14113,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14168,7 +14125,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_b007099836efc2ba(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14181,7 +14138,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14193,7 +14150,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b007099836efc2ba(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14206,7 +14163,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b007099836efc2ba(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_b007099836efc2ba() {
+dist_input_context *_wrap_new_dist_input_context_cdist_41a0433f956760a4() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -14217,7 +14174,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_b007099836efc2ba(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -14227,7 +14184,7 @@ void _wrap_delete_dist_input_context_cdist_b007099836efc2ba(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2ba(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -14252,7 +14209,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b007099836efc2b
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14282,7 +14239,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_b007099836efc2ba(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -14292,7 +14249,7 @@ void _wrap_dist_dataset_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -14315,7 +14272,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14327,7 +14284,7 @@ void _wrap_dist_position_pass_set_cdist_b007099836efc2ba(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14340,7 +14297,7 @@ long long _wrap_dist_position_pass_get_cdist_b007099836efc2ba(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14352,7 +14309,7 @@ void _wrap_dist_position_elements_set_cdist_b007099836efc2ba(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14365,7 +14322,7 @@ long long _wrap_dist_position_elements_get_cdist_b007099836efc2ba(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14377,7 +14334,7 @@ void _wrap_dist_position_examples_set_cdist_b007099836efc2ba(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14390,7 +14347,7 @@ long long _wrap_dist_position_examples_get_cdist_b007099836efc2ba(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_b007099836efc2ba(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14402,7 +14359,7 @@ void _wrap_dist_position_batches_set_cdist_b007099836efc2ba(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14415,7 +14372,7 @@ long long _wrap_dist_position_batches_get_cdist_b007099836efc2ba(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_b007099836efc2ba() {
+dist_position *_wrap_new_dist_position_cdist_41a0433f956760a4() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -14426,7 +14383,7 @@ dist_position *_wrap_new_dist_position_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_position_cdist_b007099836efc2ba(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -14436,7 +14393,7 @@ void _wrap_delete_dist_position_cdist_b007099836efc2ba(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_b007099836efc2ba(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_41a0433f956760a4(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -14459,7 +14416,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_b007099836efc2ba(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_41a0433f956760a4(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14484,7 +14441,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14507,7 +14464,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14517,7 +14474,7 @@ void _wrap_dist_iterator_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14559,7 +14516,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14590,7 +14547,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14613,7 +14570,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14643,7 +14600,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14666,7 +14623,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14689,7 +14646,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_b007099836efc2ba(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14701,7 +14658,7 @@ void _wrap_dist_drift_num_copies_set_cdist_b007099836efc2ba(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14714,7 +14671,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_b007099836efc2ba(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14726,7 +14683,7 @@ void _wrap_dist_drift_replica_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14739,7 +14696,7 @@ intgo _wrap_dist_drift_replica_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14751,7 +14708,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_b007099836efc2ba(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14764,7 +14721,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_b007099836efc2ba(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -14776,7 +14733,7 @@ void _wrap_dist_drift_element_set_cdist_b007099836efc2ba(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14789,7 +14746,7 @@ long long _wrap_dist_drift_element_get_cdist_b007099836efc2ba(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_b007099836efc2ba() {
+dist_drift *_wrap_new_dist_drift_cdist_41a0433f956760a4() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -14800,7 +14757,7 @@ dist_drift *_wrap_new_dist_drift_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -14810,7 +14767,7 @@ void _wrap_delete_dist_drift_cdist_b007099836efc2ba(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -14835,7 +14792,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -14867,7 +14824,7 @@ _gostring_ _wrap_dist_metric_create_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14905,7 +14862,7 @@ _gostring_ _wrap_dist_metric_update_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -14930,7 +14887,7 @@ _gostring_ _wrap_dist_metric_result_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -14953,7 +14910,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14966,7 +14923,7 @@ intgo _wrap_dist_metric_kind_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14979,7 +14936,7 @@ _gostring_ _wrap_dist_metric_name_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -14992,7 +14949,7 @@ long long _wrap_dist_metric_variable_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -15002,7 +14959,7 @@ void _wrap_dist_metric_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15040,7 +14997,7 @@ _gostring_ _wrap_dist_average_loss_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15071,7 +15028,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15092,7 +15049,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15113,7 +15070,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15134,7 +15091,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_b007099836efc2ba() {
+long long _wrap_dist_get_strategy_cdist_41a0433f956760a4() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -15145,7 +15102,7 @@ long long _wrap_dist_get_strategy_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_b007099836efc2ba() {
+intgo _wrap_dist_has_strategy_cdist_41a0433f956760a4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15156,7 +15113,7 @@ intgo _wrap_dist_has_strategy_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_b007099836efc2ba() {
+intgo _wrap_dist_in_cross_replica_context_cdist_41a0433f956760a4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15167,7 +15124,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_b007099836efc2ba() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_b007099836efc2ba() {
+long long _wrap_dist_get_replica_cdist_41a0433f956760a4() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -15178,7 +15135,7 @@ long long _wrap_dist_get_replica_cdist_b007099836efc2ba() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -15201,7 +15158,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15222,7 +15179,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -15234,7 +15191,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_b007099836efc2ba(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15247,7 +15204,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_b007099836efc2ba(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -15259,7 +15216,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_b007099836efc2ba(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -15272,7 +15229,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b007099836efc2ba
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b007099836efc2ba() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_41a0433f956760a4() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -15283,7 +15240,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -15293,7 +15250,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_b007099836efc2ba(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15314,7 +15271,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_b007099836efc2ba(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15335,7 +15292,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15356,7 +15313,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b007099836efc2ba(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15390,7 +15347,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15424,7 +15381,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -15454,7 +15411,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15467,7 +15424,7 @@ long long _wrap_dist_checkpoint_size_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15482,7 +15439,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15525,7 +15482,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15555,7 +15512,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15567,7 +15524,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_b007099836efc2ba(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15580,7 +15537,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_b007099836efc2ba(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15592,7 +15549,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_b007099836efc2ba(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15605,7 +15562,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_b007099836efc2ba(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_b007099836efc2ba() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_41a0433f956760a4() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -15616,7 +15573,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_b007099
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_b007099836efc2ba(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -15626,7 +15583,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_b007099836efc2ba(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -15658,7 +15615,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_41a0433f956760a4(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15683,7 +15640,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15696,7 +15653,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15711,7 +15668,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b007099836efc2ba(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15731,7 +15688,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -15741,7 +15698,7 @@ void _wrap_dist_checkpoint_destroy_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -15753,7 +15710,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -15765,7 +15722,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_b007099836efc2ba() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_b007099836efc2ba() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_41a0433f956760a4() {
   int result;
   intgo _swig_go_result;
   
@@ -15777,7 +15734,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15796,7 +15753,7 @@ void _wrap_dist_preemption_options_path_set_cdist_b007099836efc2ba(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15809,7 +15766,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_b007099836efc2ba(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -15821,7 +15778,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_b007099836efc2ba(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15834,7 +15791,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_b007099836efc2ba(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_b007099836efc2ba() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_41a0433f956760a4() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -15845,7 +15802,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -15855,7 +15812,7 @@ void _wrap_delete_dist_preemption_options_cdist_b007099836efc2ba(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -15869,7 +15826,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_b007099836efc2ba(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_41a0433f956760a4(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -15894,7 +15851,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_b007099836efc2ba(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15904,7 +15861,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_b007099836efc2ba(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15914,7 +15871,7 @@ void _wrap_dist_preemption_notify_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15942,7 +15899,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15967,7 +15924,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_b007099836efc2ba(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15977,7 +15934,7 @@ void _wrap_dist_preemption_count_run_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15990,7 +15947,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_b007099836efc2ba(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16002,7 +15959,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_b007099836efc2ba(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16015,7 +15972,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16027,7 +15984,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_b007099836efc2ba(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16040,7 +15997,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_b007099836efc2ba(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16050,7 +16007,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_b007099836efc2ba(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_b007099836efc2ba() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_41a0433f956760a4() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -16061,7 +16018,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_b007099836efc2ba(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16071,7 +16028,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_b007099836efc2ba(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -16108,7 +16065,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_b007099836efc2ba(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -16142,7 +16099,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16163,7 +16120,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16176,7 +16133,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16197,7 +16154,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -16209,7 +16166,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16222,7 +16179,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16232,7 +16189,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_b007099836efc2ba(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_b007099836efc2ba() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_41a0433f956760a4() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -16243,7 +16200,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_b007099836efc2b
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_b007099836efc2ba(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16253,7 +16210,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_b007099836efc2ba(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_b007099836efc2ba(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -16290,7 +16247,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_b007099836efc2ba(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -16300,7 +16257,7 @@ void _wrap_dist_rpc_client_destroy_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -16312,7 +16269,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_b007099836efc2ba(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16325,7 +16282,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16337,7 +16294,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_b007099836efc2ba(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16350,7 +16307,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_b007099836efc2ba(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_b007099836efc2ba() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_41a0433f956760a4() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -16361,7 +16318,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_b007099836efc2ba(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -16371,7 +16328,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_b007099836efc2ba(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16405,7 +16362,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_b007099836efc2ba(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16439,7 +16396,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_b007099836efc2ba(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_41a0433f956760a4(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16464,7 +16421,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16489,7 +16446,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16502,7 +16459,7 @@ intgo _wrap_dist_remote_value_ready_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16512,7 +16469,7 @@ void _wrap_dist_remote_value_cancel_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -16525,7 +16482,7 @@ long long _wrap_dist_remote_value_retain_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16535,7 +16492,7 @@ void _wrap_dist_remote_value_release_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16547,7 +16504,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_b007099836efc2ba(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16560,7 +16517,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_b007099836efc2ba(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16579,7 +16536,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_b007099836efc2ba(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16592,7 +16549,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16604,7 +16561,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_b007099836efc2ba(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16617,7 +16574,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_b007099836efc2ba(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16629,7 +16586,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_b007099836efc2ba(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16642,7 +16599,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_b007099836efc2ba
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16652,7 +16609,7 @@ void _wrap_dist_server_options_count_memory_cdist_b007099836efc2ba(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_b007099836efc2ba() {
+dist_server_options *_wrap_new_dist_server_options_cdist_41a0433f956760a4() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -16663,7 +16620,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_b007099836efc2ba(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16673,7 +16630,7 @@ void _wrap_delete_dist_server_options_cdist_b007099836efc2ba(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16707,7 +16664,7 @@ _gostring_ _wrap_dist_server_create_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_b007099836efc2ba(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -16730,7 +16687,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_b007099836efc2ba(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -16764,7 +16721,7 @@ _gostring_ _wrap_dist_server_register_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -16799,7 +16756,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_b007099836efc2ba(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16820,7 +16777,7 @@ _gostring_ _wrap_dist_server_start_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16833,7 +16790,7 @@ _gostring_ _wrap_dist_server_target_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -16858,7 +16815,7 @@ _gostring_ _wrap_dist_server_join_cdist_b007099836efc2ba(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -16868,7 +16825,7 @@ void _wrap_dist_server_stop_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16889,7 +16846,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_b007099836efc2ba(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16902,7 +16859,7 @@ _gostring_ _wrap_dist_closure_name_cdist_b007099836efc2ba(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16915,7 +16872,7 @@ long long _wrap_dist_closure_id_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16928,7 +16885,7 @@ intgo _wrap_dist_closure_worker_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16941,7 +16898,7 @@ long long _wrap_dist_closure_cancel_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -16975,7 +16932,7 @@ _gostring_ _wrap_dist_closure_read_cdist_b007099836efc2ba(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17007,7 +16964,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17039,7 +16996,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17071,7 +17028,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17112,7 +17069,7 @@ _gostring_ _wrap_dist_closure_update_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17142,7 +17099,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17154,7 +17111,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_b007099836efc2ba(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17167,7 +17124,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17179,7 +17136,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_b007099836efc2
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17192,7 +17149,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_b007099836efc
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17204,7 +17161,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_b007099836efc2ba(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17217,7 +17174,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17229,7 +17186,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_b007099836efc2ba(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17242,7 +17199,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_b007099836efc2ba(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17254,7 +17211,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_b007099836efc2ba
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17267,7 +17224,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_b007099836e
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_b007099836efc2ba() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_41a0433f956760a4() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -17278,7 +17235,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_b007099836efc
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -17288,7 +17245,7 @@ void _wrap_delete_dist_coordinator_options_cdist_b007099836efc2ba(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17300,7 +17257,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_b007099836efc2ba(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_b007099836efc2ba(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_41a0433f956760a4(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -17325,7 +17282,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -17335,7 +17292,7 @@ void _wrap_dist_coordinator_destroy_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -17347,7 +17304,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_b007099836efc2ba(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17360,7 +17317,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_b007099836efc2ba(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17379,7 +17336,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_b007099836efc2ba(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17392,7 +17349,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_b007099836efc2
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_b007099836efc2ba() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_41a0433f956760a4() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -17403,7 +17360,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_b007099836efc
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -17413,7 +17370,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_b007099836efc2ba(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17427,7 +17384,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_b007099836efc2ba(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17462,7 +17419,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_b007099836efc2ba(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17475,7 +17432,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -17490,7 +17447,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17535,7 +17492,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -17578,7 +17535,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17612,7 +17569,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17644,7 +17601,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17676,7 +17633,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17708,7 +17665,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17749,7 +17706,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17777,7 +17734,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -17807,7 +17764,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -17819,7 +17776,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_b007099836efc2ba(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17832,7 +17789,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -17844,7 +17801,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_b007099836efc2ba(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17857,7 +17814,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_b007099836efc2ba(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_b007099836efc2ba() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_41a0433f956760a4() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -17868,7 +17825,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_b007099836efc2ba(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -17878,7 +17835,7 @@ void _wrap_delete_dist_schedule_options_cdist_b007099836efc2ba(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17912,7 +17869,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_b007099836efc2ba(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17937,7 +17894,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_b007099836efc2ba(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -17960,7 +17917,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17997,7 +17954,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_b007099836efc2ba(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18009,7 +17966,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_b007099836efc2ba(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18022,7 +17979,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_b007099836efc2ba(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18034,7 +17991,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_b007099836efc2ba(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18047,7 +18004,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_b007099836efc2ba(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18059,7 +18016,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_b007099836efc2ba(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18072,7 +18029,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18084,7 +18041,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_b007099836efc2ba(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18097,7 +18054,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18109,7 +18066,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_b007099836efc2ba(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18122,7 +18079,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18134,7 +18091,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_b007099836efc2ba(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18147,7 +18104,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18159,7 +18116,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_b007099836efc2ba(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18172,7 +18129,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18184,7 +18141,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_b007099836efc2ba(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18197,7 +18154,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18209,7 +18166,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_b007099836efc2ba(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18222,7 +18179,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_b007099836efc2ba(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18234,7 +18191,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_b007099836efc2ba(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18247,7 +18204,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_b007099836efc2ba(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18259,7 +18216,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_b007099836efc2ba(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18272,7 +18229,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_b007099836efc2ba(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18284,7 +18241,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_b007099836efc2ba(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18297,7 +18254,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_b007099836efc2ba(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18309,7 +18266,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_b007099836efc2ba(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18322,7 +18279,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_b007099836efc2ba
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_b007099836efc2ba() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_41a0433f956760a4() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -18333,7 +18290,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_b007099836efc2ba(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_b007099836efc2ba(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -18343,7 +18300,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_b007099836efc2ba(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_b007099836efc2ba(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_41a0433f956760a4(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -18366,7 +18323,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_b007099836efc2ba() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_41a0433f956760a4() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -18377,7 +18334,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_b007099836efc2ba() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_b007099836efc2ba(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_41a0433f956760a4(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -18387,7 +18344,7 @@ void _wrap_delete_dist_topology_options_cdist_b007099836efc2ba(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18420,7 +18377,7 @@ _gostring_ _wrap_dist_topology_create_cdist_b007099836efc2ba(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -18430,7 +18387,7 @@ void _wrap_dist_topology_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18463,7 +18420,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_b007099836efc2ba(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -18473,7 +18430,7 @@ void _wrap_dist_device_assignment_destroy_cdist_b007099836efc2ba(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_b007099836efc2ba(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_41a0433f956760a4(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -18496,7 +18453,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_b007099836efc2ba(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18509,7 +18466,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18522,7 +18479,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_b007099836efc2ba(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18535,7 +18492,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_b007099836efc2ba(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18548,7 +18505,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_b007099836efc2ba(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18573,7 +18530,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_b007099836efc2ba(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18598,7 +18555,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_b007099836efc2ba(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18623,7 +18580,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18658,7 +18615,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_b007099836efc2ba(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18693,7 +18650,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_b007099836efc2ba(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -18724,7 +18681,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -18747,7 +18704,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_b007099836efc2ba(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -18760,7 +18717,7 @@ long long _wrap_dist_device_assignment_topology_cdist_b007099836efc2ba(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18773,7 +18730,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_b007099836efc2ba(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18786,7 +18743,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b007099836efc2ba(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18813,7 +18770,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18850,7 +18807,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_b007099836efc2ba(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18887,7 +18844,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_b007099836efc2ba(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18899,7 +18856,7 @@ void _wrap_dist_partition_kind_set_cdist_b007099836efc2ba(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18912,7 +18869,7 @@ intgo _wrap_dist_partition_kind_get_cdist_b007099836efc2ba(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18924,7 +18881,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_b007099836efc2ba(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18937,7 +18894,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_b007099836efc2ba(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18949,7 +18906,7 @@ void _wrap_dist_partition_logical_device_set_cdist_b007099836efc2ba(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18962,7 +18919,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_b007099836efc2ba(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18974,7 +18931,7 @@ void _wrap_dist_partition_uneven_set_cdist_b007099836efc2ba(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18987,7 +18944,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_b007099836efc2ba(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_b007099836efc2ba(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18999,7 +18956,7 @@ void _wrap_dist_partition_spmd_set_cdist_b007099836efc2ba(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19012,7 +18969,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_b007099836efc2ba(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_b007099836efc2ba() {
+dist_partition *_wrap_new_dist_partition_cdist_41a0433f956760a4() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -19023,7 +18980,7 @@ dist_partition *_wrap_new_dist_partition_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -19033,7 +18990,7 @@ void _wrap_delete_dist_partition_cdist_b007099836efc2ba(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_b007099836efc2ba(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_41a0433f956760a4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19047,7 +19004,7 @@ void _wrap_dist_partition_set_shape_cdist_b007099836efc2ba(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_41a0433f956760a4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19061,7 +19018,7 @@ void _wrap_dist_partition_set_dimensions_cdist_b007099836efc2ba(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_b007099836efc2ba(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -19082,7 +19039,7 @@ _gostring_ _wrap_dist_partition_check_cdist_b007099836efc2ba(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_b007099836efc2ba(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_41a0433f956760a4(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -19094,7 +19051,7 @@ void _wrap_dist_split_options_uneven_set_cdist_b007099836efc2ba(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_b007099836efc2ba(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_41a0433f956760a4(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19107,7 +19064,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_b007099836efc2ba(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_b007099836efc2ba() {
+dist_split_options *_wrap_new_dist_split_options_cdist_41a0433f956760a4() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -19118,7 +19075,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_b007099836efc2ba(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_41a0433f956760a4(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -19128,7 +19085,7 @@ void _wrap_delete_dist_split_options_cdist_b007099836efc2ba(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19155,7 +19112,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_b007099836efc2ba(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19180,7 +19137,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b007099836efc2ba(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19193,7 +19150,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_b007099836efc2ba(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -19206,7 +19163,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_b007099836efc2ba(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_b007099836efc2ba(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_41a0433f956760a4(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -19229,7 +19186,7 @@ _gostring_ _wrap_dist_value_partition_cdist_b007099836efc2ba(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -19241,7 +19198,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_b007099836efc2ba(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19254,7 +19211,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_b007099836efc2ba(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -19266,7 +19223,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_b007099836efc2ba(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -19279,7 +19236,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_b007099836efc2ba(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_b007099836efc2ba() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_41a0433f956760a4() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -19290,7 +19247,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -19300,7 +19257,7 @@ void _wrap_delete_dist_devices_options_cdist_b007099836efc2ba(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_b007099836efc2ba(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19312,7 +19269,7 @@ void _wrap_dist_devices_options_add_result_cdist_b007099836efc2ba(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19346,7 +19303,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_b007099836efc2ba(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_b007099836efc2ba(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_41a0433f956760a4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19359,7 +19316,7 @@ intgo _wrap_dist_device_replica_cdist_b007099836efc2ba(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19391,7 +19348,7 @@ _gostring_ _wrap_dist_device_axis_cdist_b007099836efc2ba(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -19421,7 +19378,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_b007099836efc2ba(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_b007099836efc2ba(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_41a0433f956760a4(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -19433,7 +19390,7 @@ void _wrap_dist_halo_ndim_set_cdist_b007099836efc2ba(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_41a0433f956760a4(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19446,7 +19403,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_b007099836efc2ba() {
+dist_halo *_wrap_new_dist_halo_cdist_41a0433f956760a4() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -19457,7 +19414,7 @@ dist_halo *_wrap_new_dist_halo_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_41a0433f956760a4(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -19467,7 +19424,7 @@ void _wrap_delete_dist_halo_cdist_b007099836efc2ba(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19481,7 +19438,7 @@ void _wrap_dist_halo_set_parts_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19495,7 +19452,7 @@ void _wrap_dist_halo_set_low_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19509,7 +19466,7 @@ void _wrap_dist_halo_set_high_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -19523,7 +19480,7 @@ void _wrap_dist_halo_set_edges_cdist_b007099836efc2ba(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_b007099836efc2ba(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -19558,7 +19515,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_b007099836efc2ba(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_b007099836efc2ba(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_41a0433f956760a4(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -19595,7 +19552,7 @@ _gostring_ _wrap_dist_reshard_cdist_b007099836efc2ba(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_b007099836efc2ba(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_41a0433f956760a4(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -19624,7 +19581,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_b007099836efc2ba(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19644,7 +19601,7 @@ intgo _wrap_fail_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19664,7 +19621,7 @@ intgo _wrap_fail_as_told_cdist_b007099836efc2ba(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19689,7 +19646,7 @@ _gostring_ _wrap_rpc_arguments_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_b007099836efc2ba(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_41a0433f956760a4(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -19702,7 +19659,7 @@ _gostring_ _wrap_Text_text_cdist_b007099836efc2ba(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19725,7 +19682,7 @@ _gostring_ _wrap_Text_explain_cdist_b007099836efc2ba(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -19748,7 +19705,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_b007099836efc2ba(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -19771,7 +19728,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_b007099836efc2ba(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -19794,7 +19751,7 @@ _gostring_ _wrap_Text_describe_value_cdist_b007099836efc2ba(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -19817,7 +19774,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_b007099836efc2ba(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19840,7 +19797,7 @@ _gostring_ _wrap_Text_write_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -19863,7 +19820,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_b007099836efc2ba(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -19886,7 +19843,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_b007099836efc2ba(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19916,7 +19873,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_b007099836efc2ba(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_b007099836efc2ba(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -19939,7 +19896,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_b007099836efc2ba(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_b007099836efc2ba(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_41a0433f956760a4(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19967,7 +19924,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_b007099836efc2ba(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_b007099836efc2ba() {
+Text *_wrap_new_Text_cdist_41a0433f956760a4() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -19978,7 +19935,7 @@ Text *_wrap_new_Text_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_Text_cdist_b007099836efc2ba(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_41a0433f956760a4(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -19988,7 +19945,7 @@ void _wrap_delete_Text_cdist_b007099836efc2ba(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20011,7 +19968,7 @@ _gostring_ _wrap_Stragglers_read_cdist_b007099836efc2ba(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_41a0433f956760a4(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20024,7 +19981,7 @@ long long _wrap_Stragglers_size_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20039,7 +19996,7 @@ intgo _wrap_Stragglers_collective_cdist_b007099836efc2ba(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20054,7 +20011,7 @@ intgo _wrap_Stragglers_group_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20069,7 +20026,7 @@ intgo _wrap_Stragglers_replica_cdist_b007099836efc2ba(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20084,7 +20041,7 @@ intgo _wrap_Stragglers_worker_cdist_b007099836efc2ba(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20099,7 +20056,7 @@ long long _wrap_Stragglers_rounds_cdist_b007099836efc2ba(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20114,7 +20071,7 @@ long long _wrap_Stragglers_times_last_cdist_b007099836efc2ba(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20129,7 +20086,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_b007099836efc2ba(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20144,7 +20101,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_b007099836efc2ba(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_b007099836efc2ba(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -20159,7 +20116,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_b007099836efc2ba(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_b007099836efc2ba() {
+Stragglers *_wrap_new_Stragglers_cdist_41a0433f956760a4() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -20170,7 +20127,7 @@ Stragglers *_wrap_new_Stragglers_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_41a0433f956760a4(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -20180,7 +20137,7 @@ void _wrap_delete_Stragglers_cdist_b007099836efc2ba(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_41a0433f956760a4(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20193,7 +20150,7 @@ long long _wrap_Numbers_size_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20208,7 +20165,7 @@ long long _wrap_Numbers_at_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20220,7 +20177,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_b007099836efc2ba(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20232,7 +20189,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_b007099836efc2ba(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20244,7 +20201,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_b007099836efc2ba(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20256,7 +20213,7 @@ void _wrap_Numbers_topology_serialized_cdist_b007099836efc2ba(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -20268,7 +20225,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_b007099836efc2ba(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20295,7 +20252,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b007099836efc2ba(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20322,7 +20279,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b007099836efc2b
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20334,7 +20291,7 @@ void _wrap_Numbers_partition_shape_cdist_b007099836efc2ba(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20346,7 +20303,7 @@ void _wrap_Numbers_partition_dimensions_cdist_b007099836efc2ba(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_b007099836efc2ba(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -20371,7 +20328,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_b007099836efc2ba(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -20411,7 +20368,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_b007099836efc2ba(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -20434,7 +20391,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_b007099836efc2ba(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_b007099836efc2ba() {
+Numbers *_wrap_new_Numbers_cdist_41a0433f956760a4() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -20445,7 +20402,7 @@ Numbers *_wrap_new_Numbers_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_Numbers_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_41a0433f956760a4(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -20455,7 +20412,7 @@ void _wrap_delete_Numbers_cdist_b007099836efc2ba(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_b007099836efc2ba(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -20480,7 +20437,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_b007099836efc2ba(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -20511,7 +20468,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_b007099836efc2ba(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -20538,7 +20495,7 @@ void _wrap_tensor_at_cdist_b007099836efc2ba(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -20552,7 +20509,7 @@ void _wrap_set_number_at_cdist_b007099836efc2ba(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_b007099836efc2ba(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_41a0433f956760a4(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -20573,7 +20530,7 @@ void _wrap_Destinations_add_cdist_b007099836efc2ba(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_b007099836efc2ba(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_41a0433f956760a4(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -20586,7 +20543,7 @@ dist_destination *_wrap_Destinations_get_cdist_b007099836efc2ba(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_b007099836efc2ba() {
+Destinations *_wrap_new_Destinations_cdist_41a0433f956760a4() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -20597,7 +20554,7 @@ Destinations *_wrap_new_Destinations_cdist_b007099836efc2ba() {
 }
 
 
-void _wrap_delete_Destinations_cdist_b007099836efc2ba(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_41a0433f956760a4(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -20607,7 +20564,7 @@ void _wrap_delete_Destinations_cdist_b007099836efc2ba(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20645,7 +20602,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_b007099836efc2ba(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20683,7 +20640,7 @@ _gostring_ _wrap_quick_broadcast_cdist_b007099836efc2ba(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_b007099836efc2ba(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -20711,7 +20668,7 @@ _gostring_ _wrap_run_until_cdist_b007099836efc2ba(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_b007099836efc2ba(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -44,6 +44,7 @@ class SwigDirector_Callbacks : public Callbacks
   virtual int32_t broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n);
   virtual int32_t gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out);
   virtual void log(int64_t token,int32_t level,char const *message);
+  virtual int32_t execute(int64_t token,int64_t task,int64_t task_data);
   virtual void release(int64_t token);
  private:
   intgo go_val;

@@ -68,7 +68,7 @@ public final class Strategy extends Serving {
     }
 
     private static StrategyLife create(StrategyOptions options) {
-        long[] tokens = new long[2];
+        long[] tokens = new long[3];
         boolean made = false;
         try (Uses uses = new Uses()) {
             dist_strategy_options raw = options.toNative(uses, tokens);

@@ -40,6 +40,10 @@ public final class StrategyOptions {
     private long asyncBytes;
     private long stackSizeBytes;
     private Numerics numerics = Numerics.ORDERED;
+    private Budget budget;
+    private Executor loopExecutor;
+    private int loopThreads;
+    private boolean helperThreads;
 
     private StrategyOptions() {}
 
@@ -71,6 +75,10 @@ public final class StrategyOptions {
         copy.asyncBytes = asyncBytes;
         copy.stackSizeBytes = stackSizeBytes;
         copy.numerics = numerics;
+        copy.budget = budget;
+        copy.loopExecutor = loopExecutor;
+        copy.loopThreads = loopThreads;
+        copy.helperThreads = helperThreads;
         return copy;
     }
 
@@ -295,7 +303,37 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** @param tokens gets those of the log and the functions, which live as long as the strategy */
+    /** Whose threads its runs and requests take, as other strategies' do; null: they begin whatever others do. */
+    public StrategyOptions budget(Budget budget) {
+        StrategyOptions copy = copy();
+        copy.budget = budget;
+        return copy;
+    }
+
+    /**
+     * An executor's threads share loops, in place of oneTBB's: {@link Replica#parallelFor}, and what is reduced, gathered,
+     * assigned and loaded from outside. Who begins a loop gives the executor a task for each thread that may help, takes part
+     * in it, and never waits for a task that has not begun. A task may run at any time, also when the strategy is closed; what
+     * the executor throws, a RejectedExecutionException for instance, says that it will not: the loop does without, and nobody
+     * is told. A task that is dropped without a word leaves its memory behind. {@link #executor} is for the replicas.
+     *
+     * @param numThreads how many help a loop at most, beside the one that begins it
+     */
+    public StrategyOptions loopExecutor(Executor executor, int numThreads) {
+        StrategyOptions copy = copy();
+        copy.loopExecutor = Objects.requireNonNull(executor, "executor");
+        copy.loopThreads = numThreads;
+        return copy;
+    }
+
+    /** HOST threads: whether oneTBB's threads may help, with loops and batches, as with other strategies. */
+    public StrategyOptions helperThreads(boolean helperThreads) {
+        StrategyOptions copy = copy();
+        copy.helperThreads = helperThreads;
+        return copy;
+    }
+
+    /** @param tokens gets those of the log, the functions and the executor, which live as long as the strategy */
     dist_strategy_options toNative(Uses uses, long[] tokens) {
         dist_strategy_options options = new dist_strategy_options();
         uses.defer(options::delete);
@@ -336,6 +374,12 @@ public final class StrategyOptions {
         options.setAsync_bytes(asyncBytes);
         options.setStack_size_bytes(stackSizeBytes);
         options.setNumerics(numerics.code);
+        options.setBudget(uses.ofNullable(budget));
+        options.setHelper_threads(helperThreads ? 1 : 0);
+        if (loopExecutor != null) {
+            tokens[2] = Upcalls.register(new LoopTarget(loopExecutor));
+            options.set_executor(tokens[2], loopThreads);
+        }
         if (log != null) {
             tokens[0] = Upcalls.register(logTarget(log));
             options.set_log(tokens[0]);

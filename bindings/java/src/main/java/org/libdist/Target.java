@@ -127,6 +127,10 @@ abstract class Target {
         throw unexpected();
     }
 
+    boolean execute(long function, long data) {
+        throw unexpected();
+    }
+
     private static IllegalStateException unexpected() {
         return new IllegalStateException("libdist called another kind of function than it was given");
     }

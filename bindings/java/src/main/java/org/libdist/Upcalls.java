@@ -325,6 +325,20 @@ final class Upcalls extends Callbacks {
     }
 
     @Override
+    public int execute(long token, long task, long taskData) {
+        Target target = TARGETS.get(token);
+        Border border = null;
+        try {
+            border = Border.enter();
+            return target != null && target.execute(task, taskData) ? 0 : 1;
+        } catch (Throwable t) { // before the executor was asked
+            return 1;
+        } finally {
+            Border.leave(border);
+        }
+    }
+
+    @Override
     public void release(long token) {
         run(token, target -> {
             target.released();

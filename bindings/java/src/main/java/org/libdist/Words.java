@@ -75,7 +75,7 @@ final class Words {
             Map.entry("cluster_spec_num_jobs", "ClusterSpec.jobs"),
             Map.entry("cluster_spec_job", "ClusterSpec.jobs"),
             Map.entry("cluster_spec_is_equal", "ClusterSpec.isSame"),
-            Map.entry("network_create", "new Network"),
+            Map.entry("network_create", "new Network"), Map.entry("budget_create", "new Budget"),
             Map.entry("preemption_handler_create", "PreemptionHandler.create"),
             Map.entry("preemption_handler_destroy", "PreemptionHandler.close"),
             Map.entry("preemption_notify", "PreemptionHandler.notifyPreemption"),
@@ -117,7 +117,7 @@ final class Words {
             Map.entry("communication_options", "CommunicationOptions"), Map.entry("input_mode", "InputMode"),
             Map.entry("input_context", "InputContext"), Map.entry("cluster", "ClusterSpec"),
             Map.entry("cluster_spec", "ClusterSpec"), Map.entry("cluster_resolver", "ClusterResolver"),
-            Map.entry("partitions", "Partitioners"), Map.entry("network", "Network"),
+            Map.entry("partitions", "Partitioners"), Map.entry("network", "Network"), Map.entry("budget", "Budget"),
             Map.entry("rpc_server", "RpcServer"), Map.entry("rpc_client", "RpcClient"),
             Map.entry("remote_value", "RemoteValue"), Map.entry("server", "Server"),
             Map.entry("closure", "Closure"), Map.entry("coordinator", "Coordinator"));

@@ -61,6 +61,7 @@ public final class BindingTest {
         NullsTest.addTo(tap);
         FailureTest.addTo(tap);
         ExecutorTest.addTo(tap);
+        BudgetTest.addTo(tap);
         MemoryTest.addTo(tap);
         SoakTest.addTo(tap);
         LoaderTest.addTo(tap);

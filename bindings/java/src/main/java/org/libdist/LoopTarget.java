@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.libdist.internal.DistModule;
+
+/** A strategy's executor for loops, as libdist asks it. */
+final class LoopTarget extends Target {
+    private final Executor executor;
+
+    LoopTarget(Executor executor) {
+        this.executor = executor;
+    }
+
+    /** A thread's part in a loop: libdist's function, which is called once, or refused. It needs nothing of the strategy. */
+    private static final class Task implements Runnable {
+        private final long function;
+        private final long data;
+        private final AtomicBoolean taken = new AtomicBoolean();
+
+        Task(long function, long data) {
+            this.function = function;
+            this.data = data;
+        }
+
+        @Override
+        public void run() {
+            if (!taken.getAndSet(true)) {
+                DistModule.run_task(function, data);
+            }
+        }
+    }
+
+    /** Whether the task has been called, or will be. */
+    @Override
+    boolean execute(long function, long data) {
+        Task task = new Task(function, data);
+        try {
+            executor.execute(task);
+            return true;
+        } catch (Throwable t) { // nobody is there to be told: the loop does without
+            return task.taken.getAndSet(true); // unless it has been called all the same
+        }
+    }
+}
