@@ -409,11 +409,13 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   // Nothing begins in a run that is over.
   if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
+  Ref<Counted> kept;  // whoever leaves the queue of a strategy that ends is not waited for
   const BudgetStay stay = stay_inside();
   const bool in_turn = current().turn == this;
   AllReplicas all(*this);
   DIST_TRY(all.take({limits.call, limits.timeout_ns, deadline.at_ns, limits.cancel}, in_turn));
   if (!in_turn && !lock_.try_lock()) {
+    kept = Ref<Counted>::share(options_.keeper);
     if (const Status waited = await_turn(limits, deadline.at_ns); !waited.ok()) return owed(waited);
   }
   const Holding holding(*this, all, !in_turn);

@@ -35,6 +35,8 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
 
 Status ReplicaPool::take_turn_of_library(const char* call, int64_t deadline_ns) noexcept {
   if (!lock_.try_lock()) {
+    // Whoever leaves the queue of a strategy that ends is not waited for.
+    const Ref<Counted> kept = Ref<Counted>::share(options_.keeper);
     const RunLock::Wait wait = lock_.lock(host_, deadline_ns, nullptr);
     if (wait == RunLock::Wait::kClosed) return shutting_down();
     if (wait != RunLock::Wait::kLocked) {

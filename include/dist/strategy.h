@@ -44,9 +44,6 @@ typedef struct dist_executor {
 #define DIST_EXECUTOR_INIT \
   { sizeof(dist_executor), 0, 0, 0 }
 
-/** Sets all fields to 0, and struct_size to `struct_size_bytes`; as dist_strategy_options_init(). */
-DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_bytes);
-
 typedef struct dist_strategy_options {
   uint32_t struct_size;
   int32_t kind;             /* DIST_STRATEGY_... */
@@ -203,6 +200,9 @@ DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, u
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** As dist_strategy_options_init(), of dist_executor. */
+DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_bytes);
 
 /**
  * Ends a strategy whatever its replicas do: refuses new runs, cancels those that wait and the one under way, and waits

@@ -435,13 +435,11 @@ class Serving:
         warm_up(replica) after it, is raised here. destroy_state(state): ends it there, when they close. max_queued: requests
         that no instance has begun; 0: 1024. spin: seconds that a free instance looks for the next request before it
         sleeps; None: 60 us; negative: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
-        that watches deadlines. stuck: seconds that a request's function may go on after its deadline or cancel, until its
-        replica gets another thread, which makes a state of its own; max_replaced times at most (0: 4); None: never. A
-        batcher's step may go on as long after one of its items was to end: then all items of its instance end, with
-        Unavailable where they were not to.
+        that watches deadlines. stuck: seconds that a function may go on after a request's deadline or cancel, until the
+        replica gets another thread, which makes a state of its own; max_replaced times at most (0: 4); None: never. It counts
+        for a batcher's step, too, from the end of one of its items: all items of the instance end, others by Unavailable.
 
-        FailedPrecondition: run()'s caller is replica 0, the default, and not Threads.LIBRARY. With Threads.HOST the instances
-        are the threads that call serve().
+        FailedPrecondition: Threads.CALLER, the default. With Threads.HOST the instances are the threads that call serve().
         """
         handle = self._native("dist_instances_open")
         options = _cdist.dist_instances_options()

@@ -85,6 +85,11 @@ class executor {
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_BUDGET_EXPERIMENTAL_HPP)
 #define DIST_HPP_BUDGET_EXPERIMENTAL_HPP
 
+#include <cstdint>
+#include <utility>
+
+#include "error.hpp"
+
 namespace dist {
 
 // For dist_strategy_options.budget, which holds it.

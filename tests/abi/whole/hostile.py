@@ -58,6 +58,7 @@ VALID_HERE = {
     ("dist_value_partition", "value"): "sharded(f)",
     ("dist_value_shard", "value"): "sharded(f)",
     ("dist_variable_scatter", "how"): "DIST_SCATTER_ADD",
+    ("dist_budget_create", "threads"): "1",
     ("dist_versions_publish", "content"): "f",
     ("dist_versions_publish", "release"): "no_version_release",
     ("dist_versions_await", "number"): "1",
