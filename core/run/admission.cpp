@@ -13,14 +13,14 @@ int ReplicaPool::budget_share() const noexcept {
 }
 
 bool ReplicaPool::asks_inside() const noexcept {
-  if (options_.budget == nullptr) return false;
+  if (options_.party == nullptr) return false;
   const Current& here = current();
   return here.replica != nullptr || here.detached != nullptr || here.turn != nullptr;
 }
 
 // Once the run's groups have begun, and what ends it is linked.
 Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept {
-  Budget& budget = *options_.budget;
+  Budget& budget = options_.party->budget();
   if (budget.ask(*ticket_)) return kOk;
   const char* const what = of_request() ? "request" : "run";
   if (limits.cancel_asked != nullptr && limits.cancel_asked->load(std::memory_order_seq_cst)) {
@@ -55,7 +55,7 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
 }
 
 void ReplicaPool::give_threads_back() noexcept {
-  if (ticket_) options_.budget->leave(*ticket_);
+  if (ticket_) options_.party->budget().leave(*ticket_);
 }
 
 }  // namespace dist

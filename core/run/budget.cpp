@@ -31,6 +31,17 @@ void Budget::leave_inside(Party& party) noexcept {
   queue_.leave_inside(party);
 }
 
+void BudgetStay::enter() noexcept {
+  party_->retain();
+  party_->enter_inside();
+}
+
+void BudgetStay::leave() noexcept {
+  if (party_->memory().forked()) return;
+  party_->leave_inside();
+  party_->release();
+}
+
 // Under the mutex, which a ticket's owner takes too before the ticket ends.
 void Budget::tell(BudgetQueue::Entry& entry) noexcept {
   auto& ticket = static_cast<Ticket&>(entry);

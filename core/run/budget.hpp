@@ -52,23 +52,40 @@ class Budget final : public Counted {
   BudgetQueue queue_;
 };
 
+// A strategy with a budget, as which it stands in line. Who waits for it may go on when it is gone.
+class BudgetParty final : public Counted {
+ public:
+  BudgetParty(Memory& memory, Budget& budget) noexcept
+      : Counted(memory), budget_(Ref<Budget>::share(&budget)) {}
+  Budget& budget() const noexcept { return *budget_; }
+  Budget::Party& place() noexcept { return place_; }
+  void enter_inside() noexcept { budget_->enter_inside(place_); }
+  void leave_inside() noexcept { budget_->leave_inside(place_); }
+
+ private:
+  const Ref<Budget> budget_;
+  Budget::Party place_;
+};
+
 // An insider's wait for a strategy, to the end of the scope. NULL: nothing.
 class BudgetStay {
  public:
-  BudgetStay(Budget* budget, Budget::Party* party) noexcept : budget_(budget), party_(party) {
-    if (budget_ != nullptr) [[unlikely]]
-      budget_->enter_inside(*party_);
+  explicit BudgetStay(BudgetParty* party) noexcept : party_(party) {
+    if (party_ != nullptr) [[unlikely]]
+      enter();
   }
   ~BudgetStay() {
-    if (budget_ != nullptr && !budget_->memory().forked()) [[unlikely]]
-      budget_->leave_inside(*party_);
+    if (party_ != nullptr) [[unlikely]]
+      leave();
   }
   BudgetStay(const BudgetStay&) = delete;
   BudgetStay& operator=(const BudgetStay&) = delete;
 
  private:
-  Budget* const budget_;
-  Budget::Party* const party_;
+  void enter() noexcept;
+  void leave() noexcept;
+
+  BudgetParty* const party_;
 };
 
 }  // namespace dist

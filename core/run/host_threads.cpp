@@ -31,8 +31,9 @@ void watch_thread_end() noexcept { (void)call_at_thread_end<thread_ends>(); }
 
 // Takes the lock when `holds()`, which is asked under it. False: the strategy's time is over, and it does not
 // hold; the lock is taken all the same.
+// While it waits, `kept` is the strategy's keeper: one that ends waits for nobody who is not inside.
 template <class Holds>
-bool ReplicaPool::lock_when(Holds&& holds) noexcept {
+bool ReplicaPool::lock_when(Ref<Counted>& kept, Holds&& holds) noexcept {
   const WaitPolicy& policy = group_.policy();
   const int64_t start = host_.now_ns();
   for (;;) {
@@ -43,6 +44,7 @@ bool ReplicaPool::lock_when(Holds&& holds) noexcept {
     const auto changed = [&] { return changed_.value.load(std::memory_order_seq_cst) != seen; };
     const int64_t left = options_.timeout_ns > 0 ? options_.timeout_ns - (host_.now_ns() - start) : -1;
     if (options_.timeout_ns > 0 && left <= 0) return false;
+    if (!kept) kept = Ref<Counted>::share(options_.keeper);
     Unseen unseen;
     unseen.take(unseen_);
     lock_.unlock();
@@ -111,9 +113,10 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
                                current().replica->name().number());
   }
   Seat& seat = seats_[index(local)];
-  const BudgetStay stay = stay_inside();
+  Ref<Counted> kept;
+  const BudgetStay stay(insider());
   Unseen unseen;  // released once the lock is open
-  const bool in_time = lock_when([&] { return may_enter(seat); });
+  const bool in_time = lock_when(kept, [&] { return may_enter(seat); });
   const RunLockHolder holder(lock_);
   unseen.take(unseen_);
   if (closing_.load(std::memory_order_relaxed)) {
@@ -159,7 +162,7 @@ bool ReplicaPool::may_open() noexcept {
     if (!tenant->ask_to_enter()) return false;
     run_lender_ = tenant;
   }
-  return !ticket_ || options_.budget->ask(*ticket_);
+  return !ticket_ || options_.party->budget().ask(*ticket_);
 }
 
 // Under the lock: a thread that wanted to open a run does not want to any more. Others who do look again.
@@ -222,7 +225,9 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   const uint32_t run = run_;
   depart(seat(replica), status);
   const auto ended = [&] { return !open_ || run_ != run || given_up_; };
-  const bool in_time = lock_when([&] { return ended() || closing_.load(std::memory_order_relaxed); });
+  Ref<Counted> kept_too;
+  const bool in_time =
+      lock_when(kept_too, [&] { return ended() || closing_.load(std::memory_order_relaxed); });
   const Status result = !in_time        ? run_is_late()
                         : !ended()      ? shutting_down()
                         : outcome_.ok() ? kOk
@@ -237,7 +242,9 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
   lock_.lock();
   ++turns_wanted_;
   lock_.unlock();
-  const bool in_time = lock_when([&] { return idle_locked() || closing_.load(std::memory_order_relaxed); });
+  Ref<Counted> kept;
+  const bool in_time =
+      lock_when(kept, [&] { return idle_locked() || closing_.load(std::memory_order_relaxed); });
   const RunLockHolder holder(lock_);
   --turns_wanted_;
   if (closing_.load(std::memory_order_relaxed)) return shutting_down();

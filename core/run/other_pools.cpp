@@ -26,7 +26,7 @@ Status ReplicaPool::inner(ReplicaPool** out) {
     Options options = options_;
     options.threads = DIST_THREADS_CALLER;
     options.outer = this;
-    options.budget = nullptr;
+    options.party = nullptr;
     DIST_TRY(InnerPool::create(memory_, group_.policy(), host_, options, &made));
     inner_.store(made, std::memory_order_release);
   }
@@ -37,7 +37,7 @@ Status ReplicaPool::inner(ReplicaPool** out) {
 Status ReplicaPool::beside(int threads, InnerPool** out) const {
   Options options = options_;
   options.threads = threads;
-  options.budget = nullptr;
+  options.party = nullptr;
   return InnerPool::create(memory_, group_.policy(), host_, options, out);
 }
 
@@ -72,7 +72,7 @@ Status ReplicaPool::beneath(LocalReplica replica, DeviceTeam& team, InnerPool** 
   options.part_of = replica;
   options.naming.whole = options_.naming.name(static_cast<int>(replica)).replica;
   options.team = &team;
-  options.budget = nullptr;
+  options.party = nullptr;
   options.outer = this;
   WaitPolicy policy = group_.policy();
   policy.oversubscribed = n * options_.num_replicas > options_.usable_cpus;

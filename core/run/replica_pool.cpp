@@ -69,7 +69,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       here_(options.num_replicas),
       pins_(memory),
       teams_(&memory) {
-  if (options.budget != nullptr) ticket_.emplace(*options.party, budget_share(), changed_);
+  if (options.party != nullptr) ticket_.emplace(options.party->place(), budget_share(), changed_);
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
   for (; made_ < options.num_replicas; ++made_) {
@@ -410,7 +410,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
   Ref<Counted> kept;  // whoever leaves the queue of a strategy that ends is not waited for
-  const BudgetStay stay = stay_inside();
+  const BudgetStay stay(insider());
   const bool in_turn = current().turn == this;
   AllReplicas all(*this);
   DIST_TRY(all.take({limits.call, limits.timeout_ns, deadline.at_ns, limits.cancel}, in_turn));
@@ -429,7 +429,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   const CancelScope scope(limits.cancel, link);
   if (scope.late()) return refused(cancelled_early(*limits.cancel));
   Threads threads(*this);
-  if (options_.budget != nullptr && !limits.uncounted) [[unlikely]] {
+  if (options_.party != nullptr && !limits.uncounted) [[unlikely]] {
     if (const Status taken = threads.take(limits, deadline); !taken.ok()) return refused(taken);
   }
   if (options_.workers != nullptr) [[unlikely]]

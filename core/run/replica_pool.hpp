@@ -98,11 +98,10 @@ class ReplicaPool {
     std::size_t stack_bytes = 0;               // of each library thread; 0: the system's default
     int64_t bytes_per_pack = 0;                // of planned lists; 0: all
     int32_t numerics = DIST_NUMERICS_ORDERED;  // of reductions that do not say
-    bool no_helpers = false;              // no thread of oneTBB's takes part in a member's loops, or in works
-    Executor executor;                    // of the host's, for loops
-    WorkerLink* workers = nullptr;        // to the other workers, where there are any
-    Budget* budget = nullptr;             // whose threads runs take; NULL: they are not counted
-    Budget::Party* party = nullptr;       // as which they do
+    bool no_helpers = false;        // no thread of oneTBB's takes part in a member's loops, or in works
+    Executor executor;              // of the host's, for loops
+    WorkerLink* workers = nullptr;  // to the other workers, where there are any
+    BudgetParty* party = nullptr;   // as which runs take threads of a budget; NULL: they are not counted
     ReplicaCount replicas{num_replicas};  // and in all workers
     bool move_host_threads = false;       // from a CPU that a peer is on
   };
@@ -226,13 +225,11 @@ class ReplicaPool {
   int budget_share() const noexcept;
   // Whether the calling thread is in a function that libdist called, and this strategy has a budget.
   bool asks_inside() const noexcept;
-  // While it lives, what stands in line for this strategy passes, if the calling thread is an insider, who may wait for it.
-  BudgetStay stay_inside() const noexcept {
-    return {asks_inside() ? options_.budget : nullptr, options_.party};
-  }
+  // For a BudgetStay, while which what stands in line for this strategy passes; NULL: the thread is no insider.
+  BudgetParty* insider() const noexcept { return asks_inside() ? options_.party : nullptr; }
   // The same for longer than a scope, where asks_inside().
-  void enter_budget() const noexcept { options_.budget->enter_inside(*options_.party); }
-  void leave_budget() const noexcept { options_.budget->leave_inside(*options_.party); }
+  void enter_budget() const noexcept { options_.party->enter_inside(); }
+  void leave_budget() const noexcept { options_.party->leave_inside(); }
 
   // A turn among the runs for something else: waits for the one that is under way, at most the strategy's
   // timeout, and holds off the next.
@@ -343,7 +340,7 @@ class ReplicaPool {
   Status owed(Status why) noexcept;
   void depart(Seat& seat, Status status) noexcept;
   template <class Holds>
-  bool lock_when(Holds&& holds) noexcept;
+  bool lock_when(Ref<Counted>& kept, Holds&& holds) noexcept;
   void list_missing(char* text, std::size_t size) const noexcept;
   void give_up_run(const ErrorRecord& why) noexcept;
   Status run_is_late() noexcept;

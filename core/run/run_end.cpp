@@ -31,7 +31,7 @@ void ReplicaPool::cancel(const char* reason) noexcept {
     tenant->cancel(reason);
   if (options_.threads == DIST_THREADS_HOST) cancel_host_run(reason);
   // Who waits for threads of a budget looks again.
-  if (options_.budget != nullptr) changed_.advance();
+  if (options_.party != nullptr) changed_.advance();
 }
 
 // Of a pool inside another one's run, whose own runs begin and end meanwhile.

@@ -18,7 +18,7 @@ int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
 Status ReplicaPool::take_turn(const char* call) noexcept {
   const int64_t timeout_ns = options_.timeout_ns;
   const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;
-  const BudgetStay stay = stay_inside();
+  const BudgetStay stay(insider());
   // acquire: the tenant is whole.
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
   if (tenant != nullptr)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "core/serve/batcher.hpp"
@@ -151,7 +152,7 @@ void Item::free_results() noexcept {
 }
 
 Status Item::take(int64_t timeout_ns, void** out) noexcept {
-  const BudgetStay stay = home().pool().stay_inside();
+  std::optional<BudgetStay> stay;  // once it waits: the strategy may be gone before
   const Host& host = home().host();
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
   for (bool may_wait = false;;) {
@@ -162,7 +163,10 @@ Status Item::take(int64_t timeout_ns, void** out) noexcept {
     *out = take_first(&was_full);
     if (was_full) batcher_.has_room_again(*this);
     if (*out != nullptr || over || timeout_ns == 0) return kOk;
-    if (!std::exchange(may_wait, true)) DIST_TRY(home().check_wait("dist_work_take"));
+    if (!std::exchange(may_wait, true)) {
+      DIST_TRY(home().check_wait("dist_work_take"));
+      stay.emplace(home().pool().insider());
+    }
     const int64_t left = home().help_and_left(end_ns);
     if (end_ns != 0 && host.now_ns() >= end_ns) return kOk;
     if (left == 0) continue;

@@ -91,7 +91,7 @@ Status Instances::check_watch() noexcept {
 Status Instances::open(const Options& options) {
   DIST_TRY(check_threads("dist_instances_open"));
   DIST_TRY(check_wait("dist_instances_open"));
-  const BudgetStay stay = pool_.stay_inside();
+  const BudgetStay stay(pool_.insider());
   const std::unique_lock changing(changing_, std::try_to_lock);
   if (!changing) return changed_elsewhere("dist_instances_open");
   const Phase now = phase();
@@ -107,7 +107,7 @@ Status Instances::open_once(const char* call) {
     return kOk;
   DIST_TRY(check_threads(call));
   DIST_TRY(check_wait(call));
-  const BudgetStay stay = pool_.stay_inside();
+  const BudgetStay stay(pool_.insider());
   const std::lock_guard changing(changing_);
   return phase() == Phase::kNever ? open_with({}) : kOk;
 }
@@ -210,7 +210,7 @@ void Instances::end_states(int64_t deadline_ns) noexcept {
 
 Status Instances::close(int64_t timeout_ns) noexcept {
   DIST_TRY(check_wait("dist_instances_close"));
-  const BudgetStay stay = pool_.stay_inside();
+  const BudgetStay stay(pool_.insider());
   DIST_TRY(check_teller("dist_instances_close"));
   const std::unique_lock changing(changing_, std::try_to_lock);
   if (!changing) return changed_elsewhere("dist_instances_close");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "core/base/text.hpp"
@@ -142,8 +143,12 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
     }
     return at < n;
   };
-  if (!done()) DIST_TRY(home_.check_wait("dist_work_wait"));
-  const BudgetStay stay = home_.pool().stay_inside();
+  // Those of a strategy that is gone have ended.
+  std::optional<BudgetStay> stay;
+  if (!done()) {
+    DIST_TRY(home_.check_wait("dist_work_wait"));
+    stay.emplace(home_.pool().insider());
+  }
   const Host& host = home_.host();
   if (timeout_ns == 0) timeout_ns = home_.timeout_of_waits();
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;

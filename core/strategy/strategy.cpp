@@ -342,7 +342,8 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       cross_device_(Ref<CrossDevice>::share(options.cross_device)),
       assignment_(Ref<DeviceAssignment>::share(options.mesh.assignment)),
       cluster_resolver_(Ref<ClusterResolver>::share(options.cluster_resolver)),
-      budget_(Ref<Budget>::share(options.budget)),
+      budget_(options.budget == nullptr ? Ref<BudgetParty>()
+                                        : make_counted<BudgetParty>(memory, *options.budget)),
       mesh_(make_mesh(options.mesh, memory)),
       spmd_(options.mesh.spmd),
       reform_(options.reform),
@@ -392,8 +393,7 @@ Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const P
   wanted.keeper = this;
   wanted.no_helpers = !has_helpers_;
   wanted.executor = options.executor;
-  wanted.budget = budget_.get();
-  wanted.party = &party_;
+  wanted.party = budget_.get();
   wanted.alone = has_one_replica(options.kind);
   wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
   wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);

@@ -140,7 +140,7 @@ class Strategy final : public Counted {
   bool has_helpers() const noexcept { return has_helpers_; }
   const Executor& executor() const noexcept { return plan_.pool.executor; }
   // NULL: none.
-  const Budget* budget() const noexcept { return budget_.get(); }
+  const Budget* budget() const noexcept { return budget_ ? &budget_->budget() : nullptr; }
   CrossReplica cross_replica() noexcept {
     return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), pool().numerics(), workers()};
   }
@@ -201,8 +201,7 @@ class Strategy final : public Counted {
   const Ref<CrossDevice> cross_device_;
   const Ref<DeviceAssignment> assignment_;
   const Ref<ClusterResolver> cluster_resolver_;
-  const Ref<Budget> budget_;
-  Budget::Party party_;  // of the budget, as whom it stands in line
+  const Ref<BudgetParty> budget_;  // as which it stands in line there; NULL: there is none
   DeviceMesh mesh_;
   const bool spmd_;
   const int32_t reform_;
