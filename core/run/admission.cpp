@@ -12,8 +12,7 @@ int ReplicaPool::budget_share() const noexcept {
   return of_request() ? 1 : std::max(1, std::min(options_.num_replicas, options_.usable_cpus));
 }
 
-bool ReplicaPool::asks_inside() const noexcept {
-  if (options_.party == nullptr) return false;
+bool ReplicaPool::is_inside_function() noexcept {
   const Current& here = current();
   return here.replica != nullptr || here.detached != nullptr || here.turn != nullptr;
 }

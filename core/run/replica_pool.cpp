@@ -237,9 +237,10 @@ class ReplicaPool::AllReplicas {
   }
   // Somebody else is to give them back.
   Tenant* hand_over() noexcept { return std::exchange(tenant_, nullptr); }
-  ~AllReplicas() {
-    if (tenant_ != nullptr && !pool_.memory_.forked()) tenant_->give_back();
+  void give_back() noexcept {
+    if (Tenant* const tenant = hand_over(); tenant != nullptr && !pool_.memory_.forked()) tenant->give_back();
   }
+  ~AllReplicas() { give_back(); }
   AllReplicas(const AllReplicas&) = delete;
   AllReplicas& operator=(const AllReplicas&) = delete;
 
@@ -397,7 +398,9 @@ Status ReplicaPool::revive() noexcept {
   return kOk;
 }
 
-Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
+// `kCounted`: there is a budget. Apart, so that runs without pay one look for it.
+template <bool kCounted>
+[[gnu::noinline]] Status ReplicaPool::run_as(const Body& body, const RunLimits& limits) {
   DIST_TRY(check_not_in_source(limits.call));
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
@@ -409,14 +412,17 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   // Nothing begins in a run that is over.
   if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
-  Ref<Counted> kept;  // whoever leaves the queue of a strategy that ends is not waited for
-  const BudgetStay stay(insider());
+  const BudgetStay stay(kCounted ? insider() : nullptr);
   const bool in_turn = current().turn == this;
   AllReplicas all(*this);
   DIST_TRY(all.take({limits.call, limits.timeout_ns, deadline.at_ns, limits.cancel}, in_turn));
   if (!in_turn && !lock_.try_lock()) {
-    kept = Ref<Counted>::share(options_.keeper);
-    if (const Status waited = await_turn(limits, deadline.at_ns); !waited.ok()) return owed(waited);
+    // Whoever leaves the queue of a strategy that ends is not waited for.
+    const Ref<Counted> kept = Ref<Counted>::share(options_.keeper);
+    if (const Status waited = await_turn(limits, deadline.at_ns); !waited.ok()) {
+      all.give_back();
+      return owed(waited);
+    }
   }
   const Holding holding(*this, all, !in_turn);
   if (const Status all_out = check_all_out(); !all_out.ok()) return refused(all_out);
@@ -429,7 +435,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   const CancelScope scope(limits.cancel, link);
   if (scope.late()) return refused(cancelled_early(*limits.cancel));
   Threads threads(*this);
-  if (options_.party != nullptr && !limits.uncounted) [[unlikely]] {
+  if (kCounted && !limits.uncounted) {
     if (const Status taken = threads.take(limits, deadline); !taken.ok()) return refused(taken);
   }
   if (options_.workers != nullptr) [[unlikely]]
@@ -454,6 +460,10 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (tenant_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     (void)revive();
   return over(outcome());
+}
+
+Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
+  return options_.party == nullptr ? run_as<false>(body, limits) : run_as<true>(body, limits);
 }
 
 }  // namespace dist

@@ -224,7 +224,7 @@ class ReplicaPool {
   // How many threads of a budget a run takes.
   int budget_share() const noexcept;
   // Whether the calling thread is in a function that libdist called, and this strategy has a budget.
-  bool asks_inside() const noexcept;
+  bool asks_inside() const noexcept { return options_.party != nullptr && is_inside_function(); }
   // For a BudgetStay, while which what stands in line for this strategy passes; NULL: the thread is no insider.
   BudgetParty* insider() const noexcept { return asks_inside() ? options_.party : nullptr; }
   // The same for longer than a scope, where asks_inside().
@@ -303,7 +303,10 @@ class ReplicaPool {
   void cancel_from_outside(const char* reason) noexcept;
   void begin_groups(const RunDeadline& deadline) noexcept;
   void begin_groups_inside(const RunDeadline& deadline) noexcept;
+  template <bool kCounted>
+  Status run_as(const Body& body, const RunLimits& limits);
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
+  static bool is_inside_function() noexcept;
   bool of_request() const noexcept { return options_.instance != kNoLocalReplica; }
   Status take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept;
   void give_threads_back() noexcept;
