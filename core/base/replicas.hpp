@@ -76,6 +76,7 @@ struct Naming {
   GlobalReplica whole = kNoReplica;  // whose logical devices the members are; kNoReplica: they are replicas
   bool workers = false;              // the members are workers
   int32_t home = -1;                 // the worker that the members are of; -1: there is one alone
+  bool request = false;              // what the only member runs is a request, in its own words
 
   constexpr bool devices() const noexcept { return whole != kNoReplica; }
   constexpr MemberName name(int rank) const noexcept {
@@ -84,6 +85,7 @@ struct Naming {
     return {GlobalReplica{dist::number(first) + rank}, -1, -1, home};
   }
   constexpr const char* word() const noexcept { return name(0).word(); }
+  constexpr const char* run() const noexcept { return request ? "request" : "run"; }
 };
 
 }  // namespace dist

@@ -179,6 +179,7 @@ Status BasicGroup<Sync>::check_run() noexcept {
   if (!poisoned() && past_deadline()) {
     Evidence nothing;
     nothing.trouble = Trouble::kRunDeadline;
+    nothing.naming = naming_;
     nothing.given_ns = deadline_.given_ns;
     condemn(verdict(nothing));
   }

@@ -220,7 +220,7 @@ int write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noe
   const bool of_run = evidence.trouble == Trouble::kRunDeadline;
   const DurationText waited(evidence.waited_ns);
   if (of_run) {
-    text.add("the run's deadline");
+    text.add("the %s's deadline", evidence.naming.run());
     if (evidence.given_ns > 0) text.add(" of %s", DurationText(evidence.given_ns).text);
     text.add(" is over");
     if (evidence.waited_ns > 0) text.add(", after %s of waiting here", waited.text);
@@ -233,10 +233,14 @@ int write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noe
     text.add(" did not arrive");
     copy_text(error.received, "did not arrive");
   }
-  Text(error.hint)
-      .add(of_run ? "look at what takes a %s longest, or give the run a longer timeout_ns"
-                  : "look at what that %s does before this call, or give a longer timeout_ns",
-           evidence.naming.word());
+  Text hint(error.hint);
+  if (of_run) {
+    hint.add("look at what takes a %s longest, or give the %s a longer timeout_ns", evidence.naming.word(),
+             evidence.naming.run());
+  } else {
+    hint.add("look at what that %s does before this call, or give a longer timeout_ns",
+             evidence.naming.word());
+  }
   return missing < n ? static_cast<int>(missing) : -1;
 }
 

@@ -52,6 +52,7 @@ Status ReplicaPool::instance(LocalReplica replica, InnerPool** out) const {
   options.instance = replica;
   options.lent = devices_of(replica);
   options.naming.first = GlobalReplica{number(options_.naming.first) + static_cast<int32_t>(replica)};
+  options.naming.request = true;
   options.outer = nullptr;
   return InnerPool::create(memory_, group_.policy(), host_, options, out);
 }

@@ -146,7 +146,8 @@ Status ReplicaPool::overdue() noexcept {
   late.code = DIST_DEADLINE_EXCEEDED;
   const DurationText given(group_.deadline().given_ns);
   std::snprintf(late.message, sizeof late.message,
-                "the run's deadline of %s is over; still inside their functions: %s", given.text, inside);
+                "the %s's deadline of %s is over; still inside their functions: %s", options_.naming.run(),
+                given.text, inside);
   std::snprintf(late.expected, sizeof late.expected, "functions that return within %s", given.text);
   copy_text(late.received, "still inside its function");
   copy_text(late.hint, "the strategy refuses new runs until these have returned");
@@ -176,7 +177,7 @@ Status ReplicaPool::outcome() const noexcept {
   if (first != nullptr) return fail(first->error);
   if (!group_.cancelled()) return kOk;
   const char* const reason = group_.cancel_reason();
-  return fail(DIST_CANCELLED, "the run was cancelled: %s",
+  return fail(DIST_CANCELLED, "the %s was cancelled: %s", options_.naming.run(),
               reason != nullptr ? reason : "dist_strategy_cancel()");
 }
 

@@ -51,9 +51,10 @@ Status Instances::refusal(const char* call) const noexcept {
                   "%s(): no instance is left: the threads of all have ended, and none could make a new state",
                   call);
     case Phase::kNever:
-    case Phase::kOpening:
       return failed_precondition("%s(): the strategy's instances are not open yet: dist_instances_open()",
                                  call);
+    case Phase::kOpening:
+      return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances are being opened: try again", call);
     case Phase::kClosing:
     case Phase::kEnding:
       return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances close, and accept nothing new", call);

@@ -294,6 +294,8 @@ void Instances::cancel_late(const Request& request, ReplicaPool& pool) noexcept 
 Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   if (request.deadline_ns != 0 && host_.now_ns() >= request.deadline_ns)
     return fail(overdue_in_queue(request));
+  if (const Cancel* const by = request.cancel_object(); by != nullptr && by->signalled())
+    return fail(DIST_CANCELLED, "the request was cancelled before it began: %s", by->reason());
   Recorder& recorder = pool_.recorder()[LocalReplica{static_cast<int>(&at - seats_.data())}];
   const bool of_batcher = request.unlimited;
   const uint64_t accepted = of_batcher ? 0 : request.accepted_at;

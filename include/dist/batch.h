@@ -151,7 +151,7 @@ DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct
  * Errors   INVALID_ARGUMENT     batcher is NULL; an option is out of its range; `length` is beyond the last bucket; `bytes` is
  *                               more than max_bytes.
  *          RESOURCE_EXHAUSTED   max_waiting items wait; no memory.
- *          UNAVAILABLE          the instances close, or have been closed.
+ *          UNAVAILABLE          the instances close, or have been closed, or are being opened again.
  *          FAILED_PRECONDITION  as dist_submit().
  */
 DIST_API DIST_NODISCARD dist_status dist_batcher_submit(dist_batcher *batcher, void *user_data,

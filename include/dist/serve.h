@@ -191,12 +191,13 @@ DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t st
  * dist_work_destroy(), which takes nothing back. It holds no collective.
  *
  * Context  Any thread, concurrent; also inside a replica, a dist_done_fn, and any function of the host's.
- * Blocks   Never for a function of the host's. The first one opens the instances: dist_instances_open().
+ * Blocks   Never for a function of the host's. The first one opens the instances: dist_instances_open(); beside an opening
+ *          it may wait for that.
  * Owns     fn and user_data are used until the request has ended, and the function has returned (stuck_ns). *out_work is the caller's: dist_work_destroy(), before
  *          dist_strategy_destroy(). out_work may be NULL. options may be NULL.
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL; an option is out of its range; completions and done together.
  *          RESOURCE_EXHAUSTED   max_queued requests wait; no memory.
- *          UNAVAILABLE          the instances close, or have been closed.
+ *          UNAVAILABLE          the instances close, or have been closed, or are being opened again.
  *          FAILED_PRECONDITION  the replicas' threads: dist_instances_open(); with DIST_THREADS_HOST, `done` without
  *                               dist_instances_options.helper_threads; a forked child.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Work: collectives that do not wait, and plans.
+ * Work: collectives that do not wait, and plans; and requests (serve.h) and items of batches (batch.h), of which this says
+ * what becomes of them at the end.
  *
  * With dist_collective_options.out_work a collective returns at once: it is under way, and its tensors are the library's
  * until it has ended. It begins when all members have come. Every member makes its asynchronous collectives of a group in the
@@ -32,6 +33,12 @@
  * A pack of the list (tensors in a row, of bytes_per_pack together) begins when all its tensors are ready on all members.
  * A run whose collectives failed, on any worker, ends the plans made before it: all members plan again. Work that a function leaves under way is brought to its
  * end before the replica is; its failure is the replica's. dist_reduce_apply() always blocks.
+ *
+ * The work of a request or an item is its promise alone, and holds nobody's tensors. It belongs to no replica: any thread may
+ * use it, several at a time, but wait for it only outside the replicas' functions of its strategy. It has ended as its function
+ * returned, or its step said, or by its deadline, its cancel object, dist_work_cancel(), or the end of the instances; that is how
+ * dist_work_test() and dist_work_wait() end from then on, as often as they are called. A failure of dist_work_test() says that it
+ * has ended. An item with completions has ended for the host when it has arrived there for the last time.
  */
 #ifndef DIST_WORK_H
 #define DIST_WORK_H
@@ -45,31 +52,36 @@ extern "C" {
 /**
  * Whether the work has ended: *out_done is 1 or 0. Does a part of it where there is one to do.
  *
- * Context  Replica, the one that began it.
+ * Context  Replica, the one that began it. Any thread, of a request or an item.
  * Blocks   Never waits for a peer.
  * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION it is another replica's. How the work failed, once it has: but
- *          that a peer does not come in time is seen by dist_work_wait() alone.
+ *          that a peer does not come in time is seen by dist_work_wait() alone. *out_done is not written then, and it
+ *          has ended.
  */
 DIST_API DIST_NODISCARD dist_status dist_work_test(dist_work *work, int32_t *out_done);
 
 /**
  * Waits until the work has ended, and says how. Work that is not under way ended before.
  *
- * Context  Replica, the one that began it.
+ * Context  Replica, the one that began it. Any thread, of a request or an item; inside the replicas of its strategy only one
+ *          that has ended.
  * Blocks   Until every member has come, at most timeout_ns (0: that of the collective's options; < 0: no limit), and
- *          the work is done; or a failure of one.
+ *          the work is done; or a failure of one. Of a request or an item until it has ended (0: at most the strategy's
+ *          timeout_ns).
  * Owns     Afterwards no peer touches the tensors.
- * Errors   INVALID_ARGUMENT NULL. Else as dist_all_reduce().
+ * Errors   INVALID_ARGUMENT NULL. Else as dist_all_reduce(). Of a request or an item: how it ended; DEADLINE_EXCEEDED too
+ *          where it goes on: dist_work_test() tells them apart. FAILED_PRECONDITION inside a replica, where it would wait.
  */
 DIST_API DIST_NODISCARD dist_status dist_work_wait(dist_work *work, int64_t timeout_ns);
 
 /**
  * Waits until one of n works has ended: works[*out_index], and says how.
  *
- * Context  Replica, the one that began them.
+ * Context  Replica, the one that began them. Requests and items of one strategy as in dist_work_wait().
  * Blocks   As dist_work_wait().
  * Owns     As dist_work_wait(), of that work.
- * Errors   INVALID_ARGUMENT NULL or n = 0. How that work failed; *out_index is written then too.
+ * Errors   INVALID_ARGUMENT NULL or n = 0; works of several kinds or strategies. How that work failed; *out_index is written
+ *          then too.
  */
 DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, size_t n, int64_t timeout_ns,
                                                        size_t *out_index);
@@ -78,7 +90,10 @@ DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, 
  * Ends the work that is under way, and with it all rounds of its group in this run, on every member: CANCELLED. Work
  * that has ended: nothing happens.
  *
- * Context  Replica, the one that began it.
+ * A request, or an item, that is queued ends at once: CANCELLED. One whose function runs is told by dist_replica_check(), and
+ * ends as that returns; an item that is in a step ends after it.
+ *
+ * Context  Replica, the one that began it. Any thread, of a request or an item.
  * Errors   INVALID_ARGUMENT NULL.
  */
 DIST_API DIST_NODISCARD dist_status dist_work_cancel(dist_work *work);
@@ -86,8 +101,10 @@ DIST_API DIST_NODISCARD dist_status dist_work_cancel(dist_work *work);
 /**
  * Gives up the handle, before dist_strategy_destroy(). NULL is fine.
  *
- * Context  Replica, the one that began it; or, where it has ended, any, serialized.
- * Blocks   As dist_work_wait(work, 0) where it is under way.
+ * A request or an item that is under way goes on.
+ *
+ * Context  Replica, the one that began it; or, where it has ended, or is a request's or an item's, any, serialized.
+ * Blocks   As dist_work_wait(work, 0) where a collective is under way.
  * Owns     Takes the work.
  */
 DIST_API void dist_work_destroy(dist_work *work);

@@ -125,6 +125,66 @@ static void a_state_that_cannot_be_made(void **state) {
 
 /* ---- Closing ---- */
 
+typedef struct reopening {
+  gate making, released;
+  atomic_int held;
+} reopening;
+
+static dist_status make_held(dist_replica *replica, void **out_state, void *user_data) {
+  (void)replica;
+  reopening *r = user_data;
+  *out_state = NULL;
+  if (!atomic_load(&r->held)) return DIST_OK;
+  gate_add(&r->making);
+  gate_await(&r->released, 1);
+  return DIST_OK;
+}
+
+static dist_status empty_step(dist_replica *replica, dist_batch *batch, void *user_data) {
+  (void)replica, (void)batch, (void)user_data;
+  return DIST_OK;
+}
+
+typedef struct opener {
+  dist_strategy *strategy;
+  dist_instances_options options;
+  dist_status status;
+} opener;
+
+static void *open_main(void *argument) {
+  opener *self = argument;
+  self->status = dist_instances_open(self->strategy, &self->options);
+  return NULL;
+}
+
+/* While instances are made again an item is refused as it is while they are closed: the host tries again. */
+static void what_comes_beside_a_reopening(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
+  reopening r = {GATE_INIT, GATE_INIT, 0};
+  opener o = {.strategy = strategy, .options = DIST_INSTANCES_OPTIONS_INIT};
+  o.options.create_state = make_held;
+  o.options.user_data = &r;
+  assert_ok(dist_instances_open(strategy, &o.options));
+  dist_batcher *batcher = NULL;
+  assert_ok(dist_batcher_create(strategy, empty_step, NULL, NULL, &batcher));
+  assert_ok(dist_instances_close(strategy, -1));
+  atomic_store(&r.held, 1);
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, open_main, &o), 0);
+  gate_await(&r.making, 1);
+  dist_work *work = NULL;
+  assert_fails(dist_batcher_submit(batcher, NULL, NULL, &work), DIST_UNAVAILABLE, "being opened");
+  assert_null(work);
+  gate_add(&r.released);
+  pthread_join(thread, NULL);
+  assert_ok(o.status);
+  assert_ok(dist_batcher_submit(batcher, NULL, NULL, &work));
+  assert_int_equal(end_of(work), DIST_OK);
+  assert_ok(dist_batcher_destroy(batcher));
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 static void closing_loses_nothing(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
@@ -384,6 +444,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_state_from_opening_to_closing),
       cmocka_unit_test(a_state_that_cannot_be_made),
+      cmocka_unit_test(what_comes_beside_a_reopening),
       cmocka_unit_test(closing_loses_nothing),
       cmocka_unit_test(closing_at_a_deadline),
       cmocka_unit_test(a_shutdown_beside_a_stuck_function),
