@@ -435,10 +435,8 @@ class Serving:
         warm_up(replica) after it, is raised here. destroy_state(state): ends it there, when they close. max_queued: requests
         that no instance has begun; 0: 1024. spin: seconds that a free instance looks for the next request before it
         sleeps; None: 60 us; negative: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
-        that watches deadlines. stuck: seconds that a request's function may go on after its deadline or cancel, until its
-        replica gets another thread, which makes a state of its own; max_replaced times at most (0: 4); None: never. A
-        batcher's step may go on as long after one of its items was to end: then all items of its instance end, with
-        Unavailable where they were not to.
+        that watches deadlines. stuck: seconds that a request's function, or a step with an item, may go on after its end was due,
+        until its replica gets another thread and state; max_replaced times at most (0: 4); None: never. See Batcher.
 
         FailedPrecondition: run()'s caller is replica 0, the default, and not Threads.LIBRARY. With Threads.HOST the instances
         are the threads that call serve().
