@@ -222,7 +222,10 @@ class _Steps:
 
 
 class Batcher:
-    """Who waits for steps, and who is in them: Strategy.batcher()."""
+    """Who waits for steps, and who is in them: Strategy.batcher().
+
+    Where a step is stuck (Strategy.instances()), all items of its instance end: with Unavailable where they were not to.
+    """
 
     def __init__(self, strategy: Strategy, step: StepFn, options: Any) -> None:
         self._handle = 0
