@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "http.h"
 #include "json.h"
@@ -65,7 +66,6 @@ static dist_status step(dist_replica *replica, dist_batch *batch, void *user_dat
 }
 
 // ---- Requests ------------------------------------------------------------------------------------------------
-
 static void encoded(dist_work *work, void *user_data) {
   (void)user_data;
   request *r = dist_work_user_data(work);
@@ -102,6 +102,7 @@ static void *run_swap(void *user_data) {
   char path[4096];
   model *loaded = NULL;
   int64_t version = 0;
+  (void)setpriority(PRIO_PROCESS, 0, 19);  // on Linux of this thread alone: requests come first
   dist_status status = json_path(e->body, e->size, h->options.models, path, sizeof path);
   if (!status) status = model_load(h->strategy, path, h->latest, &loaded);
   if (!status) status = dist_versions_publish(h->versions, loaded, model_release, NULL, &version);
