@@ -73,13 +73,15 @@ Status for_each_tensor(const CrossReplica& context, std::size_t n, std::size_t t
   return kOk;
 }
 
-// Several where there is enough to do.
+// Several where there is enough to do. Each has room of its own, and a host's executor may have any number of threads.
 std::size_t loading_threads(const CrossReplica& context, std::span<const FoundTensor> tensors) noexcept {
   constexpr uint64_t kLeastBytes = uint64_t{4} << 20;
+  constexpr int kMostThreads = 64;
   uint64_t bytes = 0;
   for (const FoundTensor& found : tensors) bytes += found.tensor->end - found.tensor->begin;
   if (bytes < kLeastBytes) return 1;
-  return std::min(tensors.size(), static_cast<std::size_t>(context.arena->max_threads()));
+  return std::min(tensors.size(),
+                  static_cast<std::size_t>(std::min(context.arena->max_threads(), kMostThreads)));
 }
 
 // When the first variable has been written, nothing may fail any more.

@@ -137,7 +137,7 @@ static void mark(int64_t begin, int64_t end, void *user_data) {
   if (begin >= end) atomic_fetch_add(&m->wrong, 1);
 }
 
-/* Each index once, whatever the grain; and a loop inside a part. */
+/* Each index once, whatever the grain, and none of an empty range; a work that helpers may go on with, and a sum. */
 static dist_status loop_and_reduce(dist_replica *replica, void *user_data) {
   (void)user_data;
   static const int64_t grains[] = {1, 7, 1000, LENGTH / 2, LENGTH, 10 * (int64_t)LENGTH};
@@ -208,6 +208,71 @@ static void tasks_that_come_late_find_nothing(void **state) {
   assert_true(kept > 0);
 }
 
+/* ---- A load takes room by what it can use, whatever number of threads an executor has ---- */
+
+typedef struct meter {
+  atomic_size_t now, most;
+} meter;
+
+static void *metered_alloc(void *user_data, size_t size_bytes, size_t align_bytes) {
+  meter *m = user_data;
+  const size_t now = atomic_fetch_add(&m->now, size_bytes) + size_bytes;
+  for (size_t most = atomic_load(&m->most); now > most;) {
+    if (atomic_compare_exchange_weak(&m->most, &most, now)) break;
+  }
+  void *memory = NULL;
+  return posix_memalign(&memory, align_bytes < sizeof(void *) ? sizeof(void *) : align_bytes, size_bytes) == 0
+             ? memory
+             : NULL;
+}
+
+static void metered_free(void *user_data, void *memory, size_t size_bytes, size_t align_bytes) {
+  (void)align_bytes;
+  atomic_fetch_sub(&((meter *)user_data)->now, size_bytes);
+  free(memory);
+}
+
+static void loads_take_room_for_a_bounded_number_of_threads(void **state) {
+  (void)state;
+  enum { VARIABLES = 300, ELEMENTS = 4096 }; /* 4.7 MiB */
+  pool p = {.refuse_after = 0, .mutex = PTHREAD_MUTEX_INITIALIZER};
+  meter m = {0, 0};
+  dist_executor executor = DIST_EXECUTOR_INIT;
+  executor.num_threads = 65535;
+  executor.execute = execute;
+  executor.user_data = &p;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 1;
+  options.executor = &executor;
+  options.allocator = (dist_allocator){&m, metered_alloc, metered_free};
+  dist_strategy *strategy = strategy_with(options);
+  static float data[ELEMENTS];
+  const int64_t length = ELEMENTS;
+  const dist_tensor initial = vector_of(data, DIST_F32, &length);
+  dist_variable *variables[VARIABLES];
+  for (int i = 0; i < VARIABLES; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "variable %d", i);
+    dist_variable_options own = DIST_VARIABLE_OPTIONS_INIT;
+    own.name = name;
+    assert_ok(dist_variable_create(strategy, &initial, &own, &variables[i]));
+  }
+  char path[] = "/tmp/dist_executor_XXXXXX";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  assert_ok(dist_checkpoint_save(strategy, path, variables, VARIABLES, NULL));
+  const size_t before = atomic_load(&m.now);
+  atomic_store(&m.most, before);
+  assert_ok(dist_checkpoint_load(strategy, path, variables, VARIABLES, NULL));
+  /* A quarter of a MiB for each thread that reads: of 300 it were 75. */
+  assert_in_range(atomic_load(&m.most) - before, 0, (size_t)32 << 20);
+  assert_true(atomic_load(&p.asked) > 0);
+  unlink(path);
+  for (int i = 0; i < VARIABLES; i++) dist_variable_destroy(variables[i]);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 static void wrong_executors_are_refused(void **state) {
   (void)state;
   pool p = {.refuse_after = -1};
@@ -252,6 +317,7 @@ int main(void) {
       cmocka_unit_test(loops_are_shared_with_the_hosts_threads),
       cmocka_unit_test(executors_that_refuse_or_run_at_once),
       cmocka_unit_test(tasks_that_come_late_find_nothing),
+      cmocka_unit_test(loads_take_room_for_a_bounded_number_of_threads),
       cmocka_unit_test(wrong_executors_are_refused),
       cmocka_unit_test(host_threads_may_be_helped),
   };
