@@ -88,21 +88,7 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
   }
   try {
     if (executor_.execute != nullptr) {
-      struct Of {
-        Part part;
-        const void* context;
-        int64_t begin;
-        int64_t at(uint64_t i) const noexcept {
-          return static_cast<int64_t>(static_cast<uint64_t>(begin) + i);
-        }
-      } const of{part, context, begin};
-      executor_.parallel_for(
-          memory_, n, least,
-          [](uint64_t first, uint64_t last, const void* self) {
-            const Of& it = *static_cast<const Of*>(self);
-            it.part(it.at(first), it.at(last), it.context);
-          },
-          &of);
+      executor_.parallel_for(memory_, begin, n, least, part, context);
       return kOk;
     }
     std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });

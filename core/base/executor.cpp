@@ -18,8 +18,9 @@ namespace {
 // One loop. Its caller and each task that has been accepted hold it; tasks that come when it is over find that out from it.
 class Loop final : public Counted {
  public:
-  Loop(Memory& memory, uint64_t n, uint64_t parts, Executor::Part part, const void* context) noexcept
-      : Counted(memory), n_(n), parts_(parts), part_(part), context_(context) {}
+  Loop(Memory& memory, int64_t begin, uint64_t n, uint64_t parts, Executor::Part part,
+       const void* context) noexcept
+      : Counted(memory), begin_(begin), n_(n), parts_(parts), part_(part), context_(context) {}
 
   // Takes parts until there is none. Each of `parts` has n / parts iterations, or one more.
   void work() {
@@ -74,7 +75,9 @@ class Loop final : public Counted {
   static constexpr uint32_t kOne = 2;
   static constexpr int kLooks = 100;
 
-  uint64_t begin_of(uint64_t i) const noexcept { return n_ / parts_ * i + std::min(i, n_ % parts_); }
+  int64_t begin_of(uint64_t i) const noexcept {
+    return static_cast<int64_t>(static_cast<uint64_t>(begin_) + n_ / parts_ * i + std::min(i, n_ % parts_));
+  }
 
   void leave() noexcept {
     // release: what its parts have written. The wake-up takes the address alone.
@@ -89,6 +92,7 @@ class Loop final : public Counted {
     next_.store(parts_, std::memory_order_relaxed);
   }
 
+  const int64_t begin_;
   const uint64_t n_;
   const uint64_t parts_;
   const Executor::Part part_;
@@ -109,11 +113,11 @@ constexpr uint64_t kPartsEach = 8;
 
 }  // namespace
 
-void Executor::parallel_for(Memory& memory, uint64_t n, uint64_t grain, Part part,
+void Executor::parallel_for(Memory& memory, int64_t begin, uint64_t n, uint64_t grain, Part part,
                             const void* context) const {
   const auto helpers = static_cast<uint64_t>(num_threads);
-  const uint64_t parts = std::max<uint64_t>(1, std::min(n / grain, kPartsEach * (helpers + 1)));
-  const Ref<Loop> loop = make_counted<Loop>(memory, n, parts, part, context);
+  const uint64_t parts = std::min(n / grain, kPartsEach * (helpers + 1));
+  const Ref<Loop> loop = make_counted<Loop>(memory, begin, n, parts, part, context);
   struct Awaiting {
     ~Awaiting() { loop.await_helpers(); }
     Loop& loop;

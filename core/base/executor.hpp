@@ -16,10 +16,12 @@ struct Executor {
   void* user_data = nullptr;
   int num_threads = 0;  // most that help at a time, beside the calling one
 
-  // Calls part(first, last, context) for parts of [0, n) of `grain` or more, on the calling thread and on those that help;
-  // `n` is `grain` or more. Throws std::bad_alloc before any part has run, and what a part throws.
-  using Part = void (*)(uint64_t first, uint64_t last, const void* context);
-  void parallel_for(Memory& memory, uint64_t n, uint64_t grain, Part part, const void* context) const;
+  // Calls part(first, last, context) for parts of the `n` iterations from `begin` on, of `grain` or more, on the calling
+  // thread and on those that help; `n` is `grain` or more. Throws std::bad_alloc before any part has run, and what a part
+  // throws.
+  using Part = void (*)(int64_t first, int64_t last, const void* context);
+  void parallel_for(Memory& memory, int64_t begin, uint64_t n, uint64_t grain, Part part,
+                    const void* context) const;
 };
 
 }  // namespace dist

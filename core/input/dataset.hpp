@@ -54,7 +54,7 @@ struct Readers {
   int32_t me = 0;
   Ref<WorkerLayout> workers;  // NULL: there is one alone
   Ref<Steps> steps;           // likewise
-  bool no_helpers = false;  // no thread makes batches ahead that nobody has asked for
+  bool no_helpers = false;    // no thread makes batches ahead, unless the dataset's options ask for it
   // For threads that make batches ahead: whether the host has chosen CPUs, and which.
   bool on_cpus = false;
   CpuSet cpus;

@@ -9,7 +9,7 @@
 namespace dist {
 
 int ReplicaPool::budget_share() const noexcept {
-  return of_request() ? 1 : std::max(1, std::min(options_.num_replicas, options_.usable_cpus));
+  return std::max(1, std::min(options_.num_replicas, options_.usable_cpus));
 }
 
 bool ReplicaPool::is_inside_function() noexcept {
@@ -21,10 +21,9 @@ bool ReplicaPool::is_inside_function() noexcept {
 Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept {
   Budget& budget = options_.party->budget();
   if (budget.ask(*ticket_)) return kOk;
-  const char* const what = of_request() ? "request" : "run";
   if (limits.cancel_asked != nullptr && limits.cancel_asked->load(std::memory_order_seq_cst)) {
     budget.leave(*ticket_);
-    return fail(DIST_CANCELLED, "the %s was cancelled before it began", what);
+    return cancelled_early("dist_work_cancel()");
   }
   const auto told = [&] {
     return ticket_->has_turn() || group_.cancelled() || closing_.load(std::memory_order_seq_cst);
@@ -40,11 +39,8 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
   if (ticket_->has_turn()) return kOk;
   const Budget::State state = budget.state();
   budget.leave(*ticket_);
-  if (group_.cancelled() && !closing_.load(std::memory_order_acquire)) {
-    const char* const reason = group_.cancel_reason();
-    return fail(DIST_CANCELLED, "the %s was cancelled before it began: %s", what,
-                reason != nullptr ? reason : "dist_strategy_cancel()");
-  }
+  if (group_.cancelled() && !closing_.load(std::memory_order_acquire))
+    return cancelled_early(group_.cancel_reason());
   if (!late) return shutting_down();
   return fail(DIST_DEADLINE_EXCEEDED,
               "%s(): %d of the budget's %d threads have not been free within %s: %d are in use, and %d runs "

@@ -225,9 +225,9 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   const uint32_t run = run_;
   depart(seat(replica), status);
   const auto ended = [&] { return !open_ || run_ != run || given_up_; };
-  Ref<Counted> kept_too;
+  Ref<Counted> meanwhile;
   const bool in_time =
-      lock_when(kept_too, [&] { return ended() || closing_.load(std::memory_order_relaxed); });
+      lock_when(meanwhile, [&] { return ended() || closing_.load(std::memory_order_relaxed); });
   const Status result = !in_time        ? run_is_late()
                         : !ended()      ? shutting_down()
                         : outcome_.ok() ? kOk

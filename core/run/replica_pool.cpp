@@ -17,14 +17,6 @@
 #include "core/run/inner_pool.hpp"
 
 namespace dist {
-namespace {
-
-Status cancelled_early(const Cancel& cancel) noexcept {
-  return fail(DIST_CANCELLED, "the run was cancelled before it began: %s", cancel.reason());
-}
-
-}  // namespace
-
 // A replica's turn: from the moment its thread is inside until its function has returned, or its thread ends.
 class ReplicaPool::Turn {
  public:
@@ -249,28 +241,6 @@ class ReplicaPool::AllReplicas {
   Tenant* tenant_ = nullptr;
 };
 
-// What a run has of a budget.
-class ReplicaPool::Threads {
- public:
-  explicit Threads(ReplicaPool& pool) noexcept : pool_(pool) {}
-  ~Threads() {
-    if (taken_ && !pool_.memory_.forked()) [[unlikely]]
-      pool_.give_threads_back();
-  }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
-  Status take(const RunLimits& limits, const RunDeadline& deadline) noexcept {
-    DIST_TRY(pool_.take_threads(limits, deadline));
-    taken_ = true;
-    return kOk;
-  }
-
- private:
-  ReplicaPool& pool_;
-  bool taken_ = false;
-};
-
 // False: the deadline (of the host's clock, 0: none) is over, or this is a forked child.
 bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
   const WaitPolicy& policy = group_.policy();
@@ -309,7 +279,7 @@ void ReplicaPool::perform_on_caller() {
 Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept {
   switch (lock_.lock(host_, deadline_ns, limits.cancel)) {
     case RunLock::Wait::kLocked: break;
-    case RunLock::Wait::kCancelled: return cancelled_early(*limits.cancel);
+    case RunLock::Wait::kCancelled: return cancelled_early(limits.cancel->reason());
     case RunLock::Wait::kClosed: return shutting_down();
     case RunLock::Wait::kDeadline:
       return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy has not ended within %s",
@@ -346,6 +316,12 @@ class ReplicaPool::Holding {
   AllReplicas& all_;
   const bool mine_;
 };
+
+// `reason`: NULL where dist_strategy_cancel() gave none.
+Status ReplicaPool::cancelled_early(const char* reason) const noexcept {
+  return fail(DIST_CANCELLED, "the %s was cancelled before it began: %s", options_.naming.run(),
+              reason != nullptr ? reason : "dist_strategy_cancel()");
+}
 
 // The other workers hear that the run is over here, and how.
 inline Status ReplicaPool::over(Status outcome) noexcept {
@@ -408,7 +384,7 @@ template <bool kCounted>
         "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
   }
   if (limits.cancel != nullptr && limits.cancel->signalled() && options_.workers == nullptr)
-    return cancelled_early(*limits.cancel);
+    return cancelled_early(limits.cancel->reason());
   // Nothing begins in a run that is over.
   if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
@@ -433,10 +409,15 @@ template <bool kCounted>
   if (closing_.load(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
-  if (scope.late()) return refused(cancelled_early(*limits.cancel));
-  Threads threads(*this);
+  if (scope.late()) return refused(cancelled_early(limits.cancel->reason()));
+  struct GivingBack {
+    ~GivingBack() {
+      if (kCounted && !pool.memory_.forked()) pool.give_threads_back();
+    }
+    ReplicaPool& pool;
+  } const giving_back{*this};
   if (kCounted && !limits.uncounted) {
-    if (const Status taken = threads.take(limits, deadline); !taken.ok()) return refused(taken);
+    if (const Status taken = take_threads(limits, deadline); !taken.ok()) return refused(taken);
   }
   if (options_.workers != nullptr) [[unlikely]]
     options_.workers->begin_run(deadline);

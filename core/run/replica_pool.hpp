@@ -223,13 +223,11 @@ class ReplicaPool {
   // ---- Budgets (admission.cpp) ----
   // How many threads of a budget a run takes.
   int budget_share() const noexcept;
-  // Whether the calling thread is in a function that libdist called, and this strategy has a budget.
-  bool asks_inside() const noexcept { return options_.party != nullptr && is_inside_function(); }
-  // For a BudgetStay, while which what stands in line for this strategy passes; NULL: the thread is no insider.
-  BudgetParty* insider() const noexcept { return asks_inside() ? options_.party : nullptr; }
-  // The same for longer than a scope, where asks_inside().
-  void enter_budget() const noexcept { options_.party->enter_inside(); }
-  void leave_budget() const noexcept { options_.party->leave_inside(); }
+  // As whom the calling thread waits for this strategy, or has something done there; NULL: it is in no function that
+  // libdist called, or there is no budget.
+  BudgetParty* insider() const noexcept {
+    return options_.party != nullptr && is_inside_function() ? options_.party : nullptr;
+  }
 
   // A turn among the runs for something else: waits for the one that is under way, at most the strategy's
   // timeout, and holds off the next.
@@ -270,7 +268,6 @@ class ReplicaPool {
   class Holding;
   class AllReplicas;
   class CancelLink;
-  class Threads;
 
   // Whose pins a run sees, and as which run of that pool.
   struct Sight {
@@ -306,8 +303,8 @@ class ReplicaPool {
   template <bool kCounted>
   Status run_as(const Body& body, const RunLimits& limits);
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
+  Status cancelled_early(const char* reason) const noexcept;
   static bool is_inside_function() noexcept;
-  bool of_request() const noexcept { return options_.instance != kNoLocalReplica; }
   Status take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept;
   void give_threads_back() noexcept;
   Status check_all_out() noexcept;

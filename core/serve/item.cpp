@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "core/serve/batcher.hpp"
+#include "core/serve/error_room.hpp"
 #include "core/serve/instances.hpp"
 
 namespace dist {
 
-Item::~Item() {
-  if (why != nullptr) memory().free(why, sizeof(ErrorRecord), alignof(ErrorRecord));
-}
+Item::~Item() { free_error_room(memory(), why); }
 
 void Item::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
   begin_promise(given, uses);
@@ -50,10 +49,7 @@ void Item::end_with(dist_status status) noexcept {
   ends = true;
   ends_with = status;
   if (status == DIST_OK) return;
-  if (why == nullptr) {
-    void* const place = memory().try_allocate(sizeof(ErrorRecord), alignof(ErrorRecord));
-    if (place != nullptr) why = new (place) ErrorRecord;
-  }
+  need_error_room(memory(), why);
   if (why == nullptr) return;
   *why = last_error();
   if (why->code == status) return;

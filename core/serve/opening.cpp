@@ -2,12 +2,12 @@
 // Instances: how they open and close.
 #include <algorithm>
 #include <cstdio>
-#include <new>
 #include <utility>
 
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
 #include "core/serve/batcher.hpp"
+#include "core/serve/error_room.hpp"
 #include "core/serve/instances.hpp"
 
 namespace dist {
@@ -129,10 +129,7 @@ Status Instances::open_with(const Options& options) {
     Seat& at = seat(rank);
     at.failure = DIST_OK;
     if (at.pool == nullptr) DIST_TRY(pool_.instance(LocalReplica{rank}, &at.pool));
-    if (at.why == nullptr) {
-      void* const place = memory().try_allocate(sizeof(ErrorRecord), alignof(ErrorRecord));
-      if (place != nullptr) at.why = new (place) ErrorRecord;
-    }
+    need_error_room(memory(), at.why);
   }
   enter(Phase::kOpening);
   Status opened = kOk;
@@ -340,9 +337,7 @@ void Instances::detach() noexcept {
   helpers_.stop();
   for (Seat& at : seats_) {
     InnerPool::destroy(std::exchange(at.pool, nullptr));
-    if (at.why == nullptr) continue;
-    memory().free(at.why, sizeof(ErrorRecord), alignof(ErrorRecord));
-    at.why = nullptr;
+    free_error_room(memory(), at.why);
   }
 }
 

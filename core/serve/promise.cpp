@@ -2,20 +2,20 @@
 #include "core/serve/promise.hpp"
 
 #include <algorithm>
-#include <new>
 #include <optional>
 #include <utility>
 
 #include "core/base/text.hpp"
 #include "core/run/current.hpp"
 #include "core/serve/completions.hpp"
+#include "core/serve/error_room.hpp"
 #include "core/serve/instances.hpp"
 
 namespace dist {
 
 Promise::~Promise() {
   unlink();
-  if (error_ != nullptr) memory().free(error_, sizeof(ErrorRecord), alignof(ErrorRecord));
+  free_error_room(memory(), error_);
 }
 
 void Promise::begin_promise(const Submission& given, int uses) noexcept {
@@ -31,7 +31,8 @@ void Promise::begin_promise(const Submission& given, int uses) noexcept {
   code_ = DIST_OK;
   cancel_asked.store(false, std::memory_order_relaxed);
   cancelled_with_all = false;
-  if ((inside_ = home_.pool().asks_inside())) home_.pool().enter_budget();
+  inside_ = home_.pool().insider();
+  if (inside_ != nullptr) inside_->enter_inside();
   ended_.value.store(0, std::memory_order_relaxed);
   uses_.store(uses, std::memory_order_relaxed);
 }
@@ -52,10 +53,7 @@ void Promise::end(Status status, const ErrorRecord* why) noexcept {
   unlink();
   code_ = status.code();
   if (!status.ok() && why != nullptr) {
-    if (error_ == nullptr) {
-      void* const place = memory().try_allocate(sizeof(ErrorRecord), alignof(ErrorRecord));
-      if (place != nullptr) error_ = new (place) ErrorRecord;
-    }
+    need_error_room(memory(), error_);
     if (error_ != nullptr) *error_ = *why;
   }
   Instances& home = home_;
@@ -76,7 +74,7 @@ void Promise::end(Status status, const ErrorRecord* why) noexcept {
 }
 
 void Promise::leave_budget() noexcept {
-  if (std::exchange(inside_, false)) home_.pool().leave_budget();
+  if (BudgetParty* const party = std::exchange(inside_, nullptr); party != nullptr) party->leave_inside();
 }
 
 void Promise::end_in_signal(const ErrorRecord& why) noexcept {

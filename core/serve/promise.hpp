@@ -96,7 +96,8 @@ class Promise : public HostWork, private Cancel::Link {
   int64_t timeout_ns_ = 0;
   Ref<Cancel> cancel_;
   bool linked_ = false;  // to it
-  bool inside_ = false;  // whoever has asked for it is an insider of the strategy's budget until it has ended
+  BudgetParty* inside_ =
+      nullptr;  // as whom an insider who has asked for it waits, until it has ended; NULL: none did
   Ref<Completions> completions_;
   void (*done_)(HostWork&, void (*)(), void*) = nullptr;
   void (*done_function_)() = nullptr;

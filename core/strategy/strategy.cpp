@@ -212,6 +212,11 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
   return kOk;
 }
 
+// Whether oneTBB's threads may, which it starts when they are first asked to.
+bool may_help(const StrategyOptions& options) noexcept {
+  return options.threads != DIST_THREADS_HOST || options.helper_threads;
+}
+
 int num_replicas_of(const StrategyOptions& options, int usable_cpus) noexcept {
   if (has_one_replica(options.kind)) return 1;
   if (!options.devices.empty()) return static_cast<int>(options.devices.size());
@@ -350,8 +355,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       way_options_(way_options_of(options)),
       cluster_place_(copy_of(memory, worker)),
       placement_(make_placement(memory, options, origin_, plan.num_replicas, mesh_.num_devices)),
-      has_helpers_(options.threads != DIST_THREADS_HOST || options.helper_threads),
-      arena_(memory, has_helpers_ ? plan.usable_cpus : 1, placement_.within(), placement_.bounds(),
+      arena_(memory, may_help(options) ? plan.usable_cpus : 1, placement_.within(), placement_.bounds(),
              options.executor),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
       variables_(memory),
@@ -391,7 +395,7 @@ Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const P
   wanted.numerics = options.numerics;
   wanted.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
-  wanted.no_helpers = !has_helpers_;
+  wanted.no_helpers = !may_help(options);
   wanted.executor = options.executor;
   wanted.party = budget_.get();
   wanted.alone = has_one_replica(options.kind);

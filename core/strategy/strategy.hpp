@@ -137,7 +137,7 @@ class Strategy final : public Counted {
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
   // Whether oneTBB's threads may help.
-  bool has_helpers() const noexcept { return has_helpers_; }
+  bool has_helpers() const noexcept { return !plan_.pool.no_helpers; }
   const Executor& executor() const noexcept { return plan_.pool.executor; }
   // NULL: none.
   const Budget* budget() const noexcept { return budget_ ? &budget_->budget() : nullptr; }
@@ -208,7 +208,6 @@ class Strategy final : public Counted {
   const WayOptions way_options_;
   const WorkerPlace cluster_place_;
   const Placement placement_;
-  const bool has_helpers_;
   Arena arena_;  // of functions called from outside
   AsyncMemory async_memory_;
   VariableRegistry variables_;
