@@ -61,7 +61,9 @@ const char* dtype_name(dist_dtype dtype) {
 void Free::operator()(void* memory) const { std::free(memory); }
 
 Buffer allocate(size_t bytes) {
-  void* memory = std::malloc(std::max<size_t>(bytes, 4096));
+  // malloc() puts buffers side by side, and the last line of one would be the first of the next.
+  constexpr size_t kApart = 128;
+  void* memory = std::malloc(std::max<size_t>(bytes, 4096) + kApart);
   if (memory == nullptr) throw std::bad_alloc();
   return Buffer(memory);
 }

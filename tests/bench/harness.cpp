@@ -111,6 +111,13 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
+void pin_this_thread(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
 bool wait_until_quiet() { return wait_until_quiet({getpid()}, 500e3); }
 
 bool wait_until_quiet(const std::vector<pid_t>& processes, double limit_us) {

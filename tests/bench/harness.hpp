@@ -75,6 +75,7 @@ double median(Samples values);
 
 // How many CPUs this process may run on, and which.
 std::vector<int> usable_cpus();
+void pin_this_thread(int cpu);
 
 // Waits until every thread of these processes sleeps but the caller's, so that one side's spinners take
 // nothing from the next side's time. False: some still ran after `limit_us`.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the machine itself can do, measured in the same rounds: no collective is faster than a cache line
 // travels, or moves more bytes than a loop without any synchronisation does.
-#include <pthread.h>
-#include <sched.h>
-
 #include <atomic>
 #include <barrier>
 #include <cstdlib>
@@ -14,13 +11,6 @@
 
 namespace bench {
 namespace {
-
-void pin_this_thread(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
 
 // Where both replicas ended on one CPU, any two.
 CpuPair apart(const CpuPair& seen) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives that a good programmer writes with C++20's own means, each in two forms: with std::barrier,
-// and with a barrier that spins. Their threads live for one block and are joined before libdist's turn; the
-// caller is replica 0, as with libdist.
+// and with a barrier that spins. Their threads live for one block and are joined before libdist's turn.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -50,12 +49,19 @@ class StdBarrier {
 template <class Barrier>
 constexpr const char* kWord = std::is_same_v<Barrier, StdBarrier> ? "std::barrier" : "spin barrier";
 
-// Runs main(replica) on `replicas` threads, the caller's among them.
+// Runs main(replica) on `replicas` threads, each on a CPU of its own where there are enough: the scheduler
+// often puts new threads beside their maker, where they would measure it.
 template <class Main>
 void on_replicas(int replicas, Main main) {
+  const std::vector<int> cpus = usable_cpus();
+  const bool pins = static_cast<size_t>(replicas) <= cpus.size();
   std::vector<std::jthread> threads;
-  for (int r = 1; r < replicas; ++r) threads.emplace_back([&main, r] { main(r); });
-  main(0);
+  for (int r = 0; r < replicas; ++r) {
+    threads.emplace_back([&main, &cpus, pins, r] {
+      if (pins) pin_this_thread(cpus[static_cast<size_t>(r)]);
+      main(r);
+    });
+  }
 }
 
 void add(float* __restrict to, const float* __restrict from, size_t n) {
