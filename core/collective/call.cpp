@@ -346,6 +346,15 @@ void Call::offer_in(Offer& offer) const noexcept {
   offer.whole = joins() ? out_size : in_size;
 }
 
+void offer_one_in(Offer& offer, const dist_tensor& in, const dist_tensor& out) noexcept {
+  offer.in = &in;
+  offer.out = &out;
+  offer.in_data = static_cast<const std::byte*>(in.data);
+  offer.out_data = static_cast<std::byte*>(out.data);
+  offer.contributions = 1;
+  offer.strided = false;
+}
+
 void Call::offset_splits(int64_t* room, int size) noexcept {
   room[0] = 0;
   for (int r = 0; r < size; ++r) room[r + 1] = room[r] + splits[r];

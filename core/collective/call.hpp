@@ -105,6 +105,9 @@ struct Call {
   void state(Signature& signature) const noexcept;
 };
 
+// What offer_in() writes for an all_reduce of one dense tensor, as far as peers read it.
+void offer_one_in(Offer& offer, const dist_tensor& in, const dist_tensor& out) noexcept;
+
 // Writes the report for an input and an output of two members that overlap.
 void overlap_report(const MemberNames& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/collective/call.hpp"
+#include "core/collective/one_tensor.hpp"
 #include "core/comm/signature.hpp"
 
 namespace dist {
@@ -24,80 +25,103 @@ class CheckedCalls {
     bool operator==(const Place&) const = default;
   };
 
+  // An all_reduce of one dense tensor that was found good before; no signature: it is not known.
+  struct Again {
+    const Signature* signature = nullptr;
+    const OneTensor* one = nullptr;
+    bool in_place = false;
+  };
+  Again find(dist_reduce_op op, int32_t numerics, const char* tag, const dist_tensor& in,
+             const dist_tensor& out) const noexcept {
+    if (!plain(in) || !plain(out)) return {};
+    const Entry& entry = entries_[place(op, in)];
+    const Signature& known = entry.signature;
+    if (known.collective != Collective::kAllReduce || known.op != op || known.numerics != numerics ||
+        !tagged(known, tag)) {
+      return {};
+    }
+    if (in.dtype != known.dtype || out.dtype != entry.out_dtype || in.ndim != known.ndim ||
+        out.ndim != known.ndim) {
+      return {};
+    }
+    for (int32_t i = 0; i < in.ndim; ++i) {
+      if (in.shape[i] != known.shape[i] || out.shape[i] != known.shape[i]) return {};
+    }
+    if (in.data == nullptr || out.data == nullptr) return {};
+    const OneTensor& one = entry.one;
+    const bool in_place = in.data == out.data;
+    if (in_place ? one.bytes != one.out_bytes : overlap(in.data, one.bytes, out.data, one.out_bytes))
+      return {};
+    return {&known, &one, in_place};
+  }
+
   // Fills what Call::check() and close_digest() would fill. False: `call` is not known to be good, and
   // nothing was changed.
   bool recall(Call& call, const char* tag, Place where, Signature& signature) const noexcept {
+    if (call.collective == Collective::kBarrier) return recall_barrier(call, tag, signature);
     if (!repeatable(call)) return recall_other(call, tag, where, signature);
-    const Entry& entry = entries_[place(call)];
-    const Signature& known = entry.signature;
-    if (known.collective != call.collective || known.op != call.op || known.numerics != call.numerics) {
-      return false;
-    }
-    if (tag == nullptr ? known.tag[0] != '\0' : std::strcmp(known.tag, tag) != 0) return false;
-    bool in_place = false;
-    if (call.n != 0) {
-      const dist_tensor& in = call.in[0];
-      const dist_tensor& out = call.out[0];
-      if (in.dtype != known.dtype || out.dtype != entry.out_dtype || in.ndim != known.ndim ||
-          out.ndim != known.ndim) {
-        return false;
-      }
-      for (int32_t i = 0; i < in.ndim; ++i) {
-        if (in.shape[i] != known.shape[i] || out.shape[i] != known.shape[i]) return false;
-      }
-      if (in.data == nullptr || out.data == nullptr) return false;
-      in_place = in.data == out.data;
-      const bool apart = !overlap(in.data, entry.bytes, out.data, entry.out_bytes);
-      if (in_place ? entry.bytes != entry.out_bytes : !apart) return false;
-    }
+    const Again again = find(call.op, call.numerics, tag, call.in[0], call.out[0]);
+    if (again.signature == nullptr) return false;
     // In a loop the signature is usually there already, from two rounds ago.
-    if (signature.digest != known.digest) signature = known;
-    call.bytes = entry.bytes;
+    if (signature.digest != again.signature->digest) signature = *again.signature;
+    call.bytes = again.one->bytes;
     call.strided = false;
-    call.in_place = in_place;
+    call.in_place = again.in_place;
     return true;
   }
 
   // `call` was found good, and makes `signature`.
   void keep(const Call& call, Place where, const Signature& signature) noexcept {
+    if (call.collective == Collective::kBarrier) {
+      barrier_ = signature;
+      return;
+    }
     if (!repeatable(call)) return keep_other(call, where, signature);
-    Entry& entry = entries_[place(call)];
+    Entry& entry = entries_[place(call.op, call.in[0])];
     entry.signature = signature;
-    entry.out_dtype = call.n != 0 ? call.out[0].dtype : 0;
-    entry.bytes = call.bytes;
-    entry.out_bytes =
-        call.n != 0 ? static_cast<std::size_t>(signature.elements) * dtype_size(entry.out_dtype) : 0;
+    entry.out_dtype = call.out[0].dtype;
+    entry.one = OneTensor(call);
     // Without elements, the sizes do not tell whether tensors overlap: the entry is made empty.
-    if (call.n != 0 && call.bytes == 0) entry.signature.collective = Collective::kNone;
+    if (call.bytes == 0) entry.signature.collective = Collective::kNone;
   }
 
  private:
   struct Entry {
     Signature signature;
     dist_dtype out_dtype = 0;
-    std::size_t bytes = 0;
-    std::size_t out_bytes = 0;
+    OneTensor one;
   };
   static constexpr std::size_t kTensors = 8;  // how many entries calls with tensors have
-  static constexpr std::size_t kBarrier = kTensors;
 
-  // Whether it is a barrier, or an all_reduce of one dense tensor. These are frequent in loops, and so short
-  // that the check would be a large part of their time.
-  static bool repeatable(const Call& call) noexcept {
-    if (call.collective == Collective::kBarrier) return true;
-    return call.collective == Collective::kAllReduce && call.n == 1 && call.plain() && call.in != nullptr &&
-           call.out != nullptr && call.op != DIST_REDUCE_USER && call.element_bytes == 0 && call.salt == 0 &&
-           call.in[0].strides == nullptr && call.out[0].strides == nullptr && call.in[0].ndim >= 0 &&
-           call.in[0].ndim <= Signature::kDims &&
-           (call.in[0].ndim == 0 || (call.in[0].shape != nullptr && call.out[0].shape != nullptr));
+  static bool tagged(const Signature& known, const char* tag) noexcept {
+    return tag == nullptr ? known.tag[0] == '\0' : std::strcmp(known.tag, tag) == 0;
+  }
+  static bool plain(const dist_tensor& tensor) noexcept {
+    return tensor.strides == nullptr && tensor.ndim >= 0 && tensor.ndim <= Signature::kDims &&
+           (tensor.ndim == 0 || tensor.shape != nullptr);
   }
 
-  static std::size_t place(const Call& call) noexcept {
-    if (call.n == 0) return kBarrier;
-    const dist_tensor& in = call.in[0];
+  // Whether it is an all_reduce of one dense tensor. Such are frequent in loops, and so short that the check
+  // would be a large part of their time. Barriers are, too.
+  static bool repeatable(const Call& call) noexcept {
+    return call.collective == Collective::kAllReduce && call.n == 1 && call.plain() && call.in != nullptr &&
+           call.out != nullptr && call.op != DIST_REDUCE_USER && call.element_bytes == 0 && call.salt == 0 &&
+           plain(call.in[0]) && plain(call.out[0]);
+  }
+
+  static std::size_t place(dist_reduce_op op, const dist_tensor& in) noexcept {
     const auto last = in.ndim > 0 ? static_cast<uint64_t>(in.shape[in.ndim - 1]) : 0;
-    const uint64_t kind = last << 8 ^ static_cast<uint64_t>(call.op) << 4 ^ static_cast<uint64_t>(in.dtype);
+    const uint64_t kind = last << 8 ^ static_cast<uint64_t>(op) << 4 ^ static_cast<uint64_t>(in.dtype);
     return kind * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kTensors));
+  }
+
+  bool recall_barrier(Call& call, const char* tag, Signature& signature) const noexcept {
+    if (barrier_.collective != Collective::kBarrier || !tagged(barrier_, tag)) return false;
+    if (signature.digest != barrier_.digest) signature = barrier_;
+    call.bytes = 0;
+    call.strided = false;
+    call.in_place = false;
+    return true;
   }
 
   // Other collectives of one dense tensor, which may be there on one side alone, as at a root.
@@ -173,7 +197,7 @@ class CheckedCalls {
         entry.where != where || !entry.in.is_of(used.in) || !entry.out.is_of(used.out)) {
       return false;
     }
-    if (tag == nullptr ? known.tag[0] != '\0' : std::strcmp(known.tag, tag) != 0) return false;
+    if (!tagged(known, tag)) return false;
     const bool both = used.in != nullptr && used.out != nullptr;
     const bool in_place = both && used.in->data == used.out->data && call.traits().whole();
     if (in_place ? entry.in_bytes != entry.out_bytes
@@ -209,7 +233,8 @@ class CheckedCalls {
     entry.out_bytes = entry.out.bytes();
   }
 
-  Entry entries_[kTensors + 1];
+  Entry entries_[kTensors];
+  Signature barrier_;
   OtherEntry others_[kOthers];
 };
 

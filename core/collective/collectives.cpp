@@ -6,7 +6,9 @@
 #include <cstring>
 
 #include "core/base/text.hpp"
+#include "core/collective/checked_calls.hpp"
 #include "core/collective/exchange.hpp"
+#include "core/collective/one_tensor.hpp"
 #include "core/collective/route.hpp"
 #include "core/collective/share.hpp"
 #include "core/collective/travel.hpp"
@@ -48,12 +50,6 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   explain(member, call, exchange, member.me, &report);
   return member.group.refuse(member.me, report);
 }
-[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Member& member, const Call& call,
-                                                   int peer) noexcept {
-  ErrorRecord why;
-  overlap_report(member.group, member.me, peer, 0, call.traits().alike(), &why);
-  return member.group.refuse(member.me, reported(member, call, why));
-}
 
 // The elements of a tensor that may have gaps, for peers.
 [[gnu::noinline, gnu::cold]] void put_packed(const dist_tensor& in, std::byte* to) noexcept {
@@ -86,12 +82,11 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   }
 }
 
-// For one tensor whose bytes travel with the slot: each member reduces all elements, into its own output.
+// For one tensor whose bytes travel with the slot.
 template <class Published>
 Status reduce_at_once(const Member& member, const Call& call, Published&& published) noexcept {
   Group& group = member.group;
   const dist_tensor& in = call.in[0];
-  const std::size_t elements = elements_of(in);
   Slot& slot = group.outgoing(member.me);
   std::byte* const brought = group.outgoing_bytes(member.me, call.bytes);
   slot.travels = 0;
@@ -102,36 +97,15 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
     slot.travels = Slot::kStays;
   }
   slot.extra = call.out[0].data;
-  DIST_TRY(group.arrive(member.me, member.timeout_ns, published,
-                        [&](int peer) { group.fetch_bytes(member.me, peer, call.bytes); }));
-
-  const std::byte* src[DIST_MAX_REPLICAS];
-  const auto size = static_cast<std::size_t>(group.size());
-  const std::size_t out_bytes = elements * dtype_size(call.out[0].dtype);
-  bool shared = size > 1;
-  int overlapping = -1;
-  for (std::size_t p = 0; p < size; ++p) {
-    const int peer = static_cast<int>(p);
-    const Slot& theirs = group.slot(member.me, peer);
-    src[p] = group.bytes(member.me, peer, call.bytes);
-    shared = shared && theirs.extra == slot.extra;
-    if (peer == member.me || !overlap(theirs.extra, out_bytes, slot.extra, out_bytes)) continue;
-    // In the gaps of one output another one may lie.
-    if (!call.strided && theirs.travels != Slot::kStays) overlapping = peer;
-  }
-  // Peers' inputs have been copied, so that only outputs can overlap.
-  if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping);
-  // An output that members share is a buffer of a peer, which may be touched only after enter().
-  if (shared && !group.enter(member.me)) return group.finish(member.me);
-  if (!shared || member.me == 0) {
+  const auto fetch = [&](int peer) { group.fetch_bytes(member.me, peer, call.bytes); };
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published, fetch, [] {}));
+  const OneTensor one(call);
+  return reduce_brought(member, one, call.strided, [&](const std::byte** src) {
     const FpEnvironment environment;
-    auto* dst = static_cast<std::byte*>(call.out[0].data);
     if (!call.strided) [[likely]]
-      reduce_kernel(in.dtype, call.op)({src, &dst, size, 1, elements, static_cast<double>(size), false});
-    else
-      reduce_packed(call, src, size);
-  }
-  return shared ? group.finish(member.me) : kOk;
+      return reduce_whole(member, one, src, call.out[0].data);
+    reduce_packed(call, src, static_cast<std::size_t>(group.size()));
+  });
 }
 
 // The member's share of a round on whose tensors all agree: of the parts of all, or of what is left of their
@@ -160,13 +134,21 @@ Route route_of_met(const Group& group, const Exchange& exchange) noexcept {
 // The work of a member that has met its peers.
 Status work_together(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
-  if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(member.me)) {
     const Offers offers(member);
     const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
     if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     do_share(member, exchange, route_of_met(group, exchange));
   }
+  return group.finish(member.me);
+}
+
+// The same where no list of tasks is needed, as a rule.
+template <class MakeCall>
+Status work_together(const Member& member, const OneTensor& one, MakeCall&& make_call) noexcept {
+  Group& group = member.group;
+  if (group.enter(member.me) && !reduce_part(member, one))
+    return work_together(member, std::forward<MakeCall>(make_call)());
   return group.finish(member.me);
 }
 
@@ -177,13 +159,21 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
   if (call.bytes > EagerPayload::kBytes) {
     group.outgoing(member.me).travels = Slot::kStays;
     DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
-    return work_together(member, call);
+    if (member.recorder != nullptr) member.recorder->arrived();
+    if (!call.can_travel() || call.strided) return work_together(member, call);
+    const OneTensor one(call);
+    if (!reduces_in_parts(member, one, call.in_place)) return work_together(member, call);
+    return work_together(member, one, [&]() -> const Call& { return call; });
   }
   const Travel travel(member, call);
   travel.put();
-  DIST_TRY(group.arrive(member.me, member.timeout_ns, published, [&](int peer) { travel.fetch(peer); }));
-  if (!travel.all_travel()) return work_together(member, call);
-  if (const int peer = travel.overlapping(); peer >= 0) return refuse_overlap(member, call, peer);
+  const auto fetch = [&](int peer) { travel.fetch(peer); };
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published, fetch, [] {}));
+  if (!travel.all_travel()) {
+    if (member.recorder != nullptr) member.recorder->arrived();
+    return work_together(member, call);
+  }
+  if (const int peer = travel.overlapping(); peer >= 0) return refuse_overlap(member, call.collective, peer);
   travel.take();
   return kOk;
 }
@@ -234,6 +224,90 @@ bool leaves_unchanged(const Call& call, int num_members) noexcept {
   return num_members == 1 && call.in_place && call.plain() && call.op != DIST_REDUCE_USER &&
          std::none_of(call.in, call.in + call.n, [](const dist_tensor& t) { return t.dtype == DIST_BOOL; }) &&
          (call.collective == Collective::kAllReduce || call.collective == Collective::kReduce);
+}
+
+// What is recorded of a collective: its event is there from the moment at which the member waits for longer
+// than for cache lines, or from its end. A thread that has just written its tensor has as many stores under
+// way as its CPU keeps, and each waits for a cache line that a peer had: what is stored between the call and
+// the first look for a peer waits for all of them.
+class LateRecord {
+ public:
+  LateRecord(const Member& member, const Signature& signature, std::size_t bytes) noexcept
+      : member_(member), signature_(signature), bytes_(bytes), round_(member.group.round(member.me)) {}
+  LateRecord(const LateRecord&) = delete;
+  LateRecord& operator=(const LateRecord&) = delete;
+
+  void came() noexcept {
+    if (member_.recorder != nullptr) began_ = member_.recorder->now();
+  }
+  void waits() noexcept {
+    if (member_.recorder != nullptr && !open_) open();
+  }
+  void arrived() noexcept {
+    if (member_.recorder != nullptr) arrived_ = member_.recorder->now();
+  }
+  Status over(Status status) noexcept {
+    if (member_.recorder == nullptr) return status;
+    if (!open_) open();
+    member_.recorder->arrived(arrived_);
+    member_.recorder->close(status.code());
+    return status;
+  }
+
+ private:
+  void open() noexcept {
+    open_ = true;
+    member_.recorder->begin(static_cast<int32_t>(Collective::kAllReduce), began_);
+    if (member_.group.round(member_.me) != round_) record_arrival(member_, signature_, bytes_, 0);
+  }
+
+  const Member& member_;
+  const Signature& signature_;
+  const std::size_t bytes_;
+  const uint32_t round_;
+  bool open_ = false;
+  uint64_t began_ = 0;
+  uint64_t arrived_ = 0;
+};
+
+// Up to so many bytes, the work is over sooner than the clock is read.
+constexpr std::size_t kInstantBytes = std::size_t{16} << 10;
+
+// One dense tensor, whose bytes travel with the slot; and one of which each member does a part.
+Status reduce_one(const Member& member, const OneTensor& one, const dist_tensor& in, dist_tensor& out,
+                  LateRecord& record) noexcept {
+  Group& group = member.group;
+  Slot& slot = group.outgoing(member.me);
+  std::memcpy(group.outgoing_bytes(member.me, one.bytes), in.data, one.bytes);
+  slot.travels = 0;
+  slot.extra = out.data;
+  const auto fetch = [&](int peer) { group.fetch_bytes(member.me, peer, one.bytes); };
+  DIST_TRY(group.arrive(
+      member.me, member.timeout_ns, [&] { record.came(); }, fetch, [&] { record.waits(); }));
+  return reduce_brought(member, one, false, [&](const std::byte** src) {
+    const FpEnvironment environment;
+    reduce_whole(member, one, src, out.data);
+  });
+}
+
+Status reduce_one_in_parts(const Member& member, dist_reduce_op op, const OneTensor& one,
+                           const dist_tensor& in, dist_tensor& out, LateRecord& record) noexcept {
+  Group& group = member.group;
+  offer_one_in(group.outgoing(member.me).offer, in, out);
+  DIST_TRY(group.arrive(
+      member.me, member.timeout_ns, [&] { record.came(); }, [](int) {}, [&] { record.waits(); }));
+  if (one.bytes > kInstantBytes) record.arrived();
+  return work_together(member, one, [&] {
+    Call call;
+    call.collective = Collective::kAllReduce;
+    call.op = op;
+    call.in = &in;
+    call.out = &out;
+    call.n = 1;
+    call.bytes = one.bytes;
+    call.in_place = in.data == out.data;
+    return call;
+  });
 }
 
 Status check_and_meet(const Member& member, Call& call) noexcept {
@@ -291,6 +365,25 @@ Status collective(const Member& member, Call& call) noexcept {
   if (member.meeting != nullptr) [[unlikely]]
     return worker_collective(member, *member.meeting, call);
   return recorded(member, call.collective, [&] { return check_and_meet(member, call); });
+}
+
+std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
+                                       const dist_tensor& in, dist_tensor& out) noexcept {
+  Group& group = member.group;
+  if (member.checked == nullptr || member.meeting != nullptr || group.oversubscribed() || group.size() == 1 ||
+      numerics != DIST_NUMERICS_ORDERED) {
+    return {};
+  }
+  const CheckedCalls::Again again = member.checked->find(op, numerics, member.tag, in, out);
+  if (again.signature == nullptr || !group.open().ok()) return {};
+  const OneTensor& one = *again.one;
+  const bool travels = one.bytes <= most_that_travels(group.size());
+  if (!travels && !reduces_in_parts(member, one, again.in_place)) return {};
+  Signature& signature = group.outgoing_signature(member.me);
+  if (signature.digest != again.signature->digest) signature = *again.signature;
+  LateRecord record(member, signature, one.bytes);
+  return record.over(travels ? reduce_one(member, one, in, out, record)
+                             : reduce_one_in_parts(member, op, one, in, out, record));
 }
 
 Status all_reduce(const Member& member, dist_reduce_op op, int32_t numerics, const dist_tensor* in,

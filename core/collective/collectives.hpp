@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/base/status.hpp"
 #include "core/collective/call.hpp"
 #include "core/collective/checked_calls.hpp"
+#include "core/collective/member.hpp"
 #include "core/comm/group.hpp"
 #include "core/comm/workers.hpp"
 #include "core/trace/recorder.hpp"
@@ -16,39 +18,16 @@
 
 namespace dist {
 
-[[gnu::cold]] Status not_over_workers(const char* what) noexcept;
-
-// Who calls: one member of a group.
-struct Member {
-  Group& group;
-  int me;                            // rank in the group
-  const char* tag;                   // NULL: none
-  int64_t timeout_ns;                // 0: the group's; < 0: none
-  std::size_t cache_bytes;           // of the last-level cache: larger results are stored past it
-  Recorder* recorder = nullptr;      // NULL: nothing is recorded
-  CheckedCalls* checked = nullptr;   // NULL: every call is checked
-  WorkerMeeting* meeting = nullptr;  // with the group's members of other workers; NULL: there are none
-
-  // Members of all workers together.
-  int num_global() const noexcept { return meeting == nullptr ? group.size() : meeting->num_members(); }
-  // UNIMPLEMENTED where there are other workers, for what has no way to them.
-  Status check_alone(const char* what) const noexcept {
-    return meeting == nullptr ? kOk : not_over_workers(what);
-  }
-  // The same without the other workers: the group's own members alone.
-  Member local() const noexcept {
-    Member alone = *this;
-    alone.meeting = nullptr;
-    return alone;
-  }
-};
-
 // The report `why`, as Exchange::refuses() makes it, with the fields that every report has.
 ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64_t sequence,
                     const ErrorRecord& why) noexcept;
 
 // Checks the call and makes it, blocking.
 Status collective(const Member& member, Call& call) noexcept;
+// The same for an all_reduce of one dense tensor, where such a call was found good before; nullopt: it was not, or
+// some member has no CPU, and nothing has been done. Loops of training and inference spend their time here.
+std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
+                                       const dist_tensor& in, dist_tensor& out) noexcept;
 
 // Calls body(), a blocking collective, and records its begin and end.
 template <class Body>

@@ -180,7 +180,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   // The deadline counts from the member's first wait of the round, so that waiting for several peers one
   // after another does not prolong it.
   int64_t& start = members_[me].arrived_ns;
-  if (start == kNotYet) start = host_.now_ns();
+  if (start == MemberState::kNotYet) start = host_.now_ns();
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
   int64_t next_log = kFirstLogNs;
   keep_apart_from(me, peer);
@@ -278,15 +278,13 @@ bool BasicGroup<Sync>::say_done(int me) noexcept {
 }
 
 template <class Sync>
-Status BasicGroup<Sync>::finish(int me) noexcept {
-  const bool all_out = say_done(me) || (policy_.oversubscribed && await_all_out(me));
-  for (int peer = 0; peer < size_ && !all_out; ++peer) {
-    if (peer == me) continue;
-    if (!soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
+Status BasicGroup<Sync>::finish_in_crowd(int me) noexcept {
+  if (!say_done(me) && !await_all_out(me)) {
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer != me && !soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
+    }
   }
-  // A member that gave up saw the poison before it published `done`, with release. So a member that has seen
-  // this `done` sees the poison too.
-  return poisoned() ? give_up(me) : kOk;
+  return poisoned() ? give_up(me) : kOk;  // as in finish()
 }
 
 template <class Sync>

@@ -59,6 +59,7 @@
 #include "core/base/status.hpp"
 #include "core/comm/apart.hpp"
 #include "core/comm/crowd.hpp"
+#include "core/comm/member_state.hpp"
 #include "core/comm/signature.hpp"
 #include "core/comm/slot.hpp"
 #include "core/comm/wait_graph.hpp"
@@ -144,13 +145,15 @@ class BasicGroup final : public Rendezvous {
 
   // Publishes the slot and waits until all have come with equal signatures. timeout_ns: 0: the group's; < 0:
   // none. published() is called after the slot is visible, before the member waits. If every member has a
-  // CPU, about_to_look(peer) is called before each of the first looks for that peer.
-  template <class Published, class Look>
-  Status arrive(int me, int64_t timeout_ns, Published&& published, Look&& about_to_look) noexcept {
+  // CPU, about_to_look(peer) is called before each of the first looks for that peer, and waits() before the
+  // member waits for longer than these take.
+  template <class Published, class Look, class Waits>
+  Status arrive(int me, int64_t timeout_ns, Published&& published, Look&& about_to_look,
+                Waits&& waits) noexcept {
     if (poisoned()) return turned_away();
     publish(me);
     published();
-    if (!policy_.oversubscribed) return await_slots(me, timeout_ns, about_to_look);
+    if (!policy_.oversubscribed) return await_slots(me, timeout_ns, about_to_look, waits);
     bool last = false;
     DIST_TRY(come(me, timeout_ns, &last));
     if (last) crowd_.release(members_[me].round, false, policy_);
@@ -158,7 +161,8 @@ class BasicGroup final : public Rendezvous {
   }
   template <class Published>
   Status arrive(int me, int64_t timeout_ns, Published&& published) noexcept {
-    return arrive(me, timeout_ns, published, [](int) {});
+    return arrive(
+        me, timeout_ns, published, [](int) {}, [] {});
   }
   Status arrive(int me, int64_t timeout_ns) noexcept {
     return arrive(me, timeout_ns, [] {});
@@ -229,7 +233,16 @@ class BasicGroup final : public Rendezvous {
   }
 
   // Says that this member is done and waits until all are.
-  Status finish(int me) noexcept;
+  Status finish(int me) noexcept {
+    if (policy_.oversubscribed) return finish_in_crowd(me);
+    members_[me].done.publish(members_[me].round, policy_);
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer != me && !soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
+    }
+    // A member that gave up saw the poison before it published `done`, with release. So a member that has
+    // seen this `done` sees the poison too.
+    return poisoned() ? give_up(me) : kOk;
+  }
   // The same without waiting for the others, for rounds in which nobody else touches this member's buffers.
   void finish_without_waiting(int me) noexcept { (void)say_done(me); }
   // Waits until one peer has said that it is done.
@@ -354,47 +367,22 @@ class BasicGroup final : public Rendezvous {
   int64_t sequence(int me) const noexcept { return members_[me].round - first_; }
 
  private:
+  using MemberState = BasicMemberState<Sync>;
   template <class T>
   using Atomic = typename Sync::template Atomic<T>;
   enum Poison : uint32_t { kHealthy = 0, kCancelled = 1, kReporting = 2, kReported = 3 };
-  static constexpr int64_t kNotYet = -1;
   enum class Wake { kReady, kPoisoned, kDeadline, kRunDeadline, kDisagreement, kForked };
 
   // If members disagree and some have not come yet, the report waits this long for their slots.
   static constexpr int64_t kVerdictGraceNs = 1'000'000'000;
   static constexpr int64_t kFirstLogNs = 10'000'000'000;
 
-  struct alignas(kApart) Ticket {
-    Atomic<std::size_t> next{0};
-  };
-  struct alignas(kApart) MemberState {
-    Slot slots[2];
-    Ticket tickets[2];
-    alignas(kApart) Word done;                    // the round whose buffers it has finished with
-    alignas(kApart) Atomic<uint32_t> entered{0};  // the round whose buffers it may be touching
-    uint32_t round = 0;                           // for the member itself; peers read its slots
-    Beside beside;
-    int64_t arrived_ns = kNotYet;  // when it first read the clock in this round
-    Atomic<uint32_t> left{0};      // the latest run that it has left
-    Signature signatures[2];
-    Signature departure = dist::departure();  // of the latest run that it has left
-    ErrorRecord failure;                      // why it failed there, where it did
-    BasicApart<Sync> apart;
-
-    // Whether it has finished with the buffers of a round. `done` may have a later round's number by now: a
-    // member that gives up at the next round does not wait until all have seen that it was done with this.
-    bool is_done(uint32_t at) const noexcept {
-      // seq_cst: a look of the race "sleep"; its acquire makes what the member did to buffers visible.
-      return static_cast<int32_t>(done.value.load(std::memory_order_seq_cst) - at) >= 0;
-    }
-  };
-
   void free_all() noexcept;
 
   void publish(int me) noexcept {
     MemberState& member = members_[me];
     const uint32_t round = ++member.round;
-    member.arrived_ns = kNotYet;
+    member.arrived_ns = MemberState::kNotYet;
     Slot& slot = member.slots[round & 1];
     Sync::writing(slot);
     slot.digest = member.signatures[round & 1].digest;
@@ -402,14 +390,17 @@ class BasicGroup final : public Rendezvous {
     slot.round.publish(round, policy_);
   }
 
-  template <class Look>
-  Status await_slots(int me, int64_t timeout_ns, Look&& about_to_look) noexcept {
+  template <class Look, class Waits>
+  Status await_slots(int me, int64_t timeout_ns, Look&& about_to_look, Waits&& waits) noexcept {
     const uint32_t round = members_[me].round;
     const uint64_t digest = members_[me].slots[round & 1].digest;
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == me) continue;
       const Slot& theirs = members_[peer].slots[round & 1];
-      if (!soon(me, peer, theirs.round, about_to_look)) DIST_TRY(await_slot(me, peer, timeout_ns));
+      if (!soon(me, peer, theirs.round, about_to_look)) {
+        waits();
+        DIST_TRY(await_slot(me, peer, timeout_ns));
+      }
       Sync::reading(theirs);
       if (theirs.digest != digest) return disagree(me);
     }
@@ -442,6 +433,7 @@ class BasicGroup final : public Rendezvous {
   Status come(int me, int64_t timeout_ns, bool* out_last) noexcept;
   Status await_slot(int me, int peer, int64_t timeout_ns) noexcept;
   bool say_done(int me) noexcept;
+  Status finish_in_crowd(int me) noexcept;
   bool await_all_out(int me) noexcept;
   Wake wait(int me, int peer, Word& word, int64_t timeout_ns, int64_t* out_waited_ns) noexcept;
   void keep_apart_from(int me, int peer) noexcept {

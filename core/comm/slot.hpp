@@ -47,7 +47,7 @@ static_assert(offsetof(Slot, offer) + offsetof(Offer, out) == kApart / 2, "the o
 // fetches the lines behind it, up to the page's end, and these would be lines that another member is about to
 // write.
 struct alignas(4096) EagerPayload {
-  static constexpr std::size_t kBytes = 1536;
+  static constexpr std::size_t kBytes = 2048;
 
   std::byte bytes[kBytes];
 };

@@ -236,11 +236,12 @@ inline constexpr std::size_t kBlock = sizeof(typename Element::Value) > sizeof(h
                                           : 4;
 
 // Does whole blocks from lane `at` on; returns the lane after them.
-template <class Element, std::size_t kSrc, std::size_t kDst, bool kStream>
+template <class Element, std::size_t kSrc, std::size_t kDst, bool kStream,
+          std::size_t kVectors = kBlock<Element>>
 std::size_t run_blocks(const ReduceArguments& args, std::size_t at, std::size_t end) {
   const Loop<Element, kSrc, kDst> loop(args);
-  constexpr std::size_t kLanes = kBlock<Element> * loop.kStep;
-  for (; at + kLanes <= end; at += kLanes) loop.template vectors<kBlock<Element>, kStream>(at);
+  constexpr std::size_t kLanes = kVectors * loop.kStep;
+  for (; at + kLanes <= end; at += kLanes) loop.template vectors<kVectors, kStream>(at);
   if constexpr (kStream) hwy::FlushStream();
   return at;
 }
@@ -281,7 +282,7 @@ void run(const ReduceArguments& args) {
   } else {
     at = run_blocks<Element, kSrc, kDst, false>(args, at, lanes);
   }
-  run_lanes<Element>(args, at, lanes);
+  if (at < lanes) run_lanes<Element>(args, at, lanes);
 }
 
 // Reduces any number of sources to any number of destinations, by one loop.
@@ -290,11 +291,26 @@ void reduce(const ReduceArguments& args) noexcept {
   run<Element, 0, 0>(args);
 }
 
+// A member's part of a small all_reduce: most of its cache lines come from other cores, and the next ones are
+// asked for sooner if each is done with before the next. (At 4 KiB on two cores of a Zen 5, out of place: 0.32
+// instead of 0.38 us; larger parts take longer this way.)
+template <class Element, std::size_t kSrc>
+void run_between_cores(const ReduceArguments& args) {
+  const std::size_t lanes = args.count * Element::kLanes;
+  const std::size_t at = run_blocks<Element, kSrc, kSrc, false, 1>(args, 0, lanes);
+  if (at < lanes) run_lanes<Element>(args, at, lanes);
+}
+constexpr std::size_t kMostBetweenCores = 4096;  // bytes of a destination
+
 // The same, with separate loops for usual numbers of sources. It is for the dtypes and operators of training.
 template <class Element, std::size_t kSrc>
 void run_sources(const ReduceArguments& args) {
   if (args.num_dst == 1) return run<Element, kSrc, 1>(args);
-  if (args.num_dst == kSrc) return run<Element, kSrc, kSrc>(args);
+  if (args.num_dst == kSrc) {
+    const std::size_t bytes = args.count * Element::kLanes * sizeof(hn::TFromD<typename Element::Out>);
+    return bytes <= kMostBetweenCores && !args.stream ? run_between_cores<Element, kSrc>(args)
+                                                      : run<Element, kSrc, kSrc>(args);
+  }
   run<Element, 0, 0>(args);
 }
 

@@ -70,7 +70,7 @@ void Replica::come_back() noexcept {
     if (thread_.compare_exchange_strong(found, this_thread(), std::memory_order_acquire))
       return pool_.thread_comes(rank(), true);
     if (found == this_thread()) break;
-    detached_.sleep(seen, -1, group_.policy(),
+    detached_.sleep(seen, -1, group().policy(),
                     [&] { return thread_.load(std::memory_order_seq_cst) == kDetached; });
   }
 }

@@ -120,7 +120,7 @@ Status Replica::replaced(const char* call) const noexcept {
 
 Status Replica::check_going_on() noexcept {
   DIST_TRY(check_own("dist_replica_check"));
-  return group_.check_run();
+  return group().check_run();
 }
 
 Status Replica::see(Versions& series, Version** out) const noexcept {

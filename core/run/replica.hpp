@@ -49,11 +49,8 @@ class Replica {
           WorkerMeeting* meeting) noexcept
       : here_(here != nullptr ? here : &nowhere_),
         pool_(pool),
-        group_(group),
-        recorder_(&recorder),
+        as_member_{group, place.rank, nullptr, 0, cache_bytes, &recorder, &checked_, meeting},
         arena_(memory, loops.threads, loops.cpus, loops.bounds, loops.executor),
-        cache_bytes_(cache_bytes),
-        meeting_(meeting),
         place_(place) {}
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
@@ -64,25 +61,22 @@ class Replica {
   bool is_device() const noexcept { return place_.name.logical_device >= 0; }
   ReplicaCount replicas() const noexcept;
   ReplicaPool& pool() const noexcept { return pool_; }
-  Group& group() const noexcept { return group_; }
-  Recorder& recorder() const noexcept { return *recorder_; }
+  Group& group() const noexcept { return as_member_.group; }
+  Recorder& recorder() const noexcept { return *as_member_.recorder; }
   Arena& arena() noexcept { return arena_; }
 
   // Where the thread of its function is instead, so that its handle is not to be used.
   enum class Away : uint8_t { kNo, kMerging, kOnDevices };
 
   // OK on the thread that its function runs on, while neither a merge function nor one on its devices does.
-  Status check(const char* call) const noexcept {
+  Status check(const char* call) const noexcept { return is_here() ? kOk : not_here(call); }
+  bool is_here() const noexcept {
     // relaxed: what another thread writes is never this one's number.
-    if (here_->load(std::memory_order_relaxed) == this_thread()) [[likely]]
-      return kOk;
-    return not_here(call);
+    return here_->load(std::memory_order_relaxed) == this_thread();
   }
   // The same for what needs no peer, so that instances may do it too.
   Status check_own(const char* call) const noexcept {
-    if (here_->load(std::memory_order_relaxed) == this_thread()) [[likely]]
-      return kOk;
-    return is_instance_here() ? kOk : not_here(call);
+    return is_here() || is_instance_here() ? kOk : not_here(call);
   }
   // Whether its function may go on: dist_replica_check().
   Status check_going_on() noexcept;
@@ -95,19 +89,24 @@ class Replica {
   // Its function is stuck, and another instance has taken its place: its handle is refused from now on.
   void give_up() noexcept { given_up_.store(true, std::memory_order_relaxed); }
   // On its thread, then: the records are the other one's.
-  void record_in(Recorder& recorder) noexcept { recorder_ = &recorder; }
+  void record_in(Recorder& recorder) noexcept { as_member_.recorder = &recorder; }
   // And it is no logical device, which has no copies of its own, nor says what is common to all replicas.
   Status check_whole(const char* call) const noexcept {
     DIST_TRY(check(call));
     return is_device() ? is_a_part(call) : kOk;
   }
-  Member member(const char* tag, int64_t timeout_ns) noexcept {
-    return {group_, place_.rank, tag, timeout_ns, cache_bytes_, recorder_, &checked_, meeting_};
+  // As one of all replicas.
+  Member member(const char* tag, int64_t timeout_ns) const noexcept {
+    Member named = as_member_;
+    named.tag = tag;
+    named.timeout_ns = timeout_ns;
+    return named;
   }
+  const Member& member() const noexcept { return as_member_; }
   // As a member of a group of some replicas. `meeting`: with members of other workers, or NULL.
   Member member(Group& group, int rank, const char* tag, int64_t timeout_ns,
                 WorkerMeeting* meeting) noexcept {
-    return {group, rank, tag, timeout_ns, cache_bytes_, recorder_, &checked_, meeting};
+    return {group, rank, tag, timeout_ns, as_member_.cache_bytes, as_member_.recorder, &checked_, meeting};
   }
 
   // Calls body(first, last) for parts of [begin, end) of `grain` indices or more, on the threads of its
@@ -125,7 +124,7 @@ class Replica {
   // Its function begins, and ends, on the calling thread.
   void begin() noexcept {
     stay(this_thread());
-    recorder_->begin_run();
+    recorder().begin_run();
   }
   void end() noexcept { stay(kNobody); }
   void set_away(Away away) noexcept;
@@ -159,13 +158,10 @@ class Replica {
   // path asks for.
   WipedWords::Word* const here_;
   ReplicaPool& pool_;
-  Group& group_;
-  Recorder* recorder_;
+  Member as_member_;  // of all replicas
   Arena arena_;
   WorkList works_;
   CheckedCalls checked_;
-  const std::size_t cache_bytes_;
-  WorkerMeeting* const meeting_;  // NULL: there is no other worker
   const Place place_;
   Away away_ = Away::kNo;
   void* host_state_ = nullptr;

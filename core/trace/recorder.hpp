@@ -106,17 +106,18 @@ class alignas(128) Recorder {
   void end_request() noexcept { accepted_.store(0, std::memory_order_relaxed); }
 
   // A blocking collective: begin(), open() where its arguments were found good, arrived() when all have come,
-  // close().
-  void begin(int32_t collective) noexcept {
+  // close(). `began`: a stamp; 0: the replica comes at open().
+  void begin(int32_t collective, uint64_t began = 0) noexcept {
     arrival_ = collective;
-    began_ = 0;
+    began_ = began;
     arrived_ = 0;
     inside_ = true;
     opened_ = false;
   }
   void open(const Arrival& arrival) noexcept;
   // Without it, all had come when it was over.
-  void arrived() noexcept { arrived_ = now(); }
+  void arrived() noexcept { arrived(now()); }
+  void arrived(uint64_t stamp) noexcept { arrived_ = stamp; }
   void close(dist_status status) noexcept;
 
   // After open(), where other workers take part. One member of each worker knows more of them: how many have not come

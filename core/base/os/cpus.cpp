@@ -50,7 +50,7 @@ std::size_t ask_last_level_cache() noexcept {
 
 }  // namespace
 
-int current_cpu() noexcept { return sched_getcpu(); }
+int ask_current_cpu() noexcept { return sched_getcpu(); }
 
 int allowed_cpus() noexcept {
   cpu_set_t set;

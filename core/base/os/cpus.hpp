@@ -6,6 +6,13 @@
 
 #include "core/base/os/affinity.hpp"
 
+#if defined(__GLIBC__) && defined(__has_builtin) && __has_include(<sys/rseq.h>)
+#if __has_builtin(__builtin_thread_pointer)
+#include <sys/rseq.h>
+#define DIST_HAS_RSEQ
+#endif
+#endif
+
 namespace dist {
 
 // CPUs that can run this process's threads side by side: the affinity mask, less where a cgroup quota (v1 or
@@ -17,7 +24,17 @@ int usable_cpus(int allowed, double quota) noexcept;
 int allowed_cpus() noexcept;
 
 // The CPU that runs this thread now; cheap (Linux: no system call). Negative where unknown.
-int current_cpu() noexcept;
+int ask_current_cpu() noexcept;
+inline int current_cpu() noexcept {
+#ifdef DIST_HAS_RSEQ
+  // What the kernel writes whenever it puts the thread on a CPU; negative before that.
+  const auto* const area = reinterpret_cast<const volatile struct rseq*>(
+      static_cast<const char*>(__builtin_thread_pointer()) + __rseq_offset);
+  if (const auto cpu = static_cast<int>(area->cpu_id); cpu >= 0) [[likely]]
+    return cpu;
+#endif
+  return ask_current_cpu();
+}
 
 // Where a CPU lies in the machine: the number of its package and of its NUMA domain, of its core and of the
 // hardware thread in that. Only which are equal, and which come first, means something.

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// An all_reduce of one tensor of each member, in a group with a CPU for every member: what loops of training
+// and inference repeat. It needs no list of tasks.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include "core/collective/call.hpp"
+#include "core/collective/member.hpp"
+#include "core/kernel/reduce.hpp"
+
+namespace dist {
+
+// What is known of it before the members meet, equal for all.
+struct OneTensor {
+  ReduceKernel kernel = nullptr;
+  std::size_t bytes = 0;      // of an input
+  std::size_t out_bytes = 0;  // of an output: a mean may have another dtype
+  int log_in_size = 0;        // of an element
+  std::size_t out_size = 0;
+
+  OneTensor() noexcept = default;
+  // `call` has been checked.
+  explicit OneTensor(const Call& call) noexcept;
+  std::size_t elements() const noexcept { return bytes >> log_in_size; }
+};
+
+// Whether members do equal parts of it without tickets, and store nothing past the caches.
+bool reduces_in_parts(const Member& member, const OneTensor& one, bool in_place) noexcept;
+// After enter(): does this member's part for all. False: it has done nothing, as some tensor has gaps, or two
+// buffers overlap; Exchange finds out.
+bool reduce_part(const Member& member, const OneTensor& one) noexcept;
+
+// All elements, of `src` of each member, into `out`.
+inline void reduce_whole(const Member& member, const OneTensor& one, const std::byte** src,
+                         void* out) noexcept {
+  auto* dst = static_cast<std::byte*>(out);
+  const auto members = static_cast<std::size_t>(member.group.size());
+  one.kernel({src, &dst, members, 1, one.elements(), static_cast<double>(members), false});
+}
+
+// Fails: a peer's buffer overlaps this member's output.
+Status refuse_overlap(const Member& member, Collective collective, int peer) noexcept;
+
+// Where the bytes have travelled with the slots, when all have come: each member reduces all elements into its
+// own output, by fold(src), which gets an address for each member. `strided`: the own output has gaps.
+template <class Fold>
+Status reduce_brought(const Member& member, const OneTensor& one, bool strided, Fold&& fold) noexcept {
+  Group& group = member.group;
+  const std::byte* src[DIST_MAX_REPLICAS];
+  const int size = group.size();
+  const void* const own = group.slot(member.me, member.me).extra;
+  bool shared = size > 1;
+  int overlapping = -1;
+  for (int p = 0; p < size; ++p) {
+    const Slot& theirs = group.slot(member.me, p);
+    src[p] = group.bytes(member.me, p, one.bytes);
+    shared = shared && theirs.extra == own;
+    if (p == member.me || !overlap(theirs.extra, one.out_bytes, own, one.out_bytes)) continue;
+    // In the gaps of one output another one may lie.
+    if (!strided && theirs.travels != Slot::kStays) overlapping = p;
+  }
+  // Peers' inputs have been copied, so that only outputs can overlap.
+  if (overlapping >= 0 && !shared) return refuse_overlap(member, Collective::kAllReduce, overlapping);
+  // An output that members share is a buffer of a peer, which may be touched only after enter().
+  if (shared && !group.enter(member.me)) return group.finish(member.me);
+  if (!shared || member.me == 0) std::forward<Fold>(fold)(src);
+  return shared ? group.finish(member.me) : kOk;
+}
+
+}  // namespace dist

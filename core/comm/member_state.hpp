@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemberState: what a group knows of one member. Peers read the parts that begin a line of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "core/comm/apart.hpp"
+#include "core/comm/signature.hpp"
+#include "core/comm/slot.hpp"
+#include "core/comm/word.hpp"
+
+namespace dist {
+
+template <class Sync>
+struct alignas(kApart) BasicMemberState {
+  template <class T>
+  using Atomic = typename Sync::template Atomic<T>;
+  static constexpr int64_t kNotYet = -1;
+  struct alignas(kApart) Ticket {
+    Atomic<std::size_t> next{0};
+  };
+
+  BasicSlot<Sync> slots[2];
+  Ticket tickets[2];
+  alignas(kApart) BasicWord<Sync> done;         // the round whose buffers it has finished with
+  alignas(kApart) Atomic<uint32_t> entered{0};  // the round whose buffers it may be touching
+  uint32_t round = 0;                           // for the member itself; peers read its slots
+  Beside beside;
+  int64_t arrived_ns = kNotYet;  // when it first read the clock in this round
+  Atomic<uint32_t> left{0};      // the latest run that it has left
+  Signature signatures[2];
+  Signature departure = dist::departure();  // of the latest run that it has left
+  ErrorRecord failure;                      // why it failed there, where it did
+  BasicApart<Sync> apart;
+
+  // Whether it has finished with the buffers of a round. `done` may have a later round's number by now: a
+  // member that gives up at the next round does not wait until all have seen that it was done with this.
+  bool is_done(uint32_t at) const noexcept {
+    // seq_cst: a look of the race "sleep"; its acquire makes what the member did to buffers visible.
+    return static_cast<int32_t>(done.value.load(std::memory_order_seq_cst) - at) >= 0;
+  }
+};
+
+}  // namespace dist

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * all_reduces that repeat an earlier call, and are not checked again: the results are the same as the first time, and so
+ * are the reports where a peer brings something else.
+ */
+#include "tests/abi/common.h"
+
+enum { ROOM = (1 << 18) + 64, TIMES = 4 };
+
+typedef struct repeats {
+  int64_t length;
+  dist_dtype dtype, result;
+  dist_reduce_op op;
+  int placing;               /* of results: a placing below */
+  int32_t odd_one, odd_time; /* that replica does something else, then */
+  int what;                  /* what that is */
+  dist_status status[MOST];
+  report reports[MOST];
+} repeats;
+
+enum { IN_PLACE, APART, SHARED, PLACINGS };
+enum { NOTHING, GAPS, OVERLAP, OTHER_SHAPE, LEAVES };
+
+static union {
+  float f32[ROOM];
+  int32_t i32[ROOM];
+  double f64[ROOM];
+} in[MOST], out[MOST];
+
+static double brought(int32_t replica, int64_t i) { return (double)(replica * 100 + i % 1000 + 1); }
+
+static void fill(const repeats *r, int32_t replica, int64_t step) {
+  for (int64_t i = 0; i < r->length; i++) {
+    if (r->dtype == DIST_F32) in[replica].f32[i * step] = (float)brought(replica, i);
+    if (r->dtype == DIST_I32) in[replica].i32[i * step] = (int32_t)brought(replica, i);
+    if (r->dtype == DIST_F64) in[replica].f64[i * step] = brought(replica, i);
+  }
+}
+
+static double result_at(const repeats *r, const void *data, int64_t i) {
+  if (r->result == DIST_F32) return (double)((const float *)data)[i];
+  return r->result == DIST_I32 ? (double)((const int32_t *)data)[i] : ((const double *)data)[i];
+}
+
+static double expected(const repeats *r, int32_t replicas, int64_t i) {
+  const double sum = replicas * (replicas - 1) / 2 * 100.0 + replicas * (double)(i % 1000 + 1);
+  return r->op == DIST_REDUCE_MEAN ? sum / replicas : sum;
+}
+
+static dist_status repeat(dist_replica *replica, void *user_data) {
+  repeats *r = user_data;
+  const int32_t me = dist_replica_id(replica);
+  const int32_t replicas = dist_replica_num_replicas(replica);
+  const int64_t two = 2;
+  for (int32_t time = 0; time < TIMES; time++) {
+    const int odd = me == r->odd_one && time == r->odd_time ? r->what : NOTHING;
+    const int64_t step = odd == GAPS ? 2 : 1;
+    int64_t length = r->length + (odd == OTHER_SHAPE);
+    if (odd == LEAVES) return DIST_OK;
+    fill(r, me, step);
+    void *to = r->placing == IN_PLACE ? (void *)&in[me] : (void *)&out[r->placing == SHARED ? 0 : me];
+    if (odd == OVERLAP) to = (char *)&out[(me + 1) % replicas] + 4;
+    const dist_tensor from = {&in[me], r->dtype, 1, &length, odd == GAPS ? &two : NULL};
+    dist_tensor result = {to, r->result, 1, &length, odd == GAPS && r->placing == IN_PLACE ? &two : NULL};
+    const dist_status status = dist_all_reduce(replica, r->op, &from, &result, 1, NULL);
+    if (status != DIST_OK) {
+      r->status[me] = status;
+      read_report(&r->reports[me]);
+      return status;
+    }
+    for (int64_t i = 0; i < r->length; i++) {
+      const int64_t at = result.strides == NULL ? i : 2 * i;
+      if (result_at(r, to, at) != expected(r, replicas, i)) {
+        printf("time %d, replica %d, element %lld: %g\n", (int)time, (int)me, (long long)i,
+               result_at(r, to, at));
+        return DIST_DATA_LOSS;
+      }
+    }
+    /* No replica writes a shared output while another one still looks at it. */
+    const dist_status met = dist_barrier(replica, NULL);
+    if (met != DIST_OK) return met;
+  }
+  return DIST_OK;
+}
+
+static const int64_t lengths[] = {1, 16, 255, 256, 511, 512, 513, 1024, 4096, 16383, 16384, (1 << 18) + 1};
+
+static void same_results(void **state) {
+  (void)state;
+  static repeats r;
+  static const struct {
+    dist_dtype dtype, result;
+    dist_reduce_op op;
+  } kinds[] = {{DIST_F32, DIST_F32, DIST_REDUCE_SUM},
+               {DIST_I32, DIST_F64, DIST_REDUCE_MEAN},
+               {DIST_F64, DIST_F64, DIST_REDUCE_SUM}};
+  for (int32_t replicas = 1; replicas <= 8; replicas *= 2) {
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
+    for (size_t k = 0; k < COUNT_OF(kinds) * COUNT_OF(lengths) * PLACINGS; k++) {
+      r = (repeats){.dtype = kinds[k % COUNT_OF(kinds)].dtype,
+                    .result = kinds[k % COUNT_OF(kinds)].result,
+                    .op = kinds[k % COUNT_OF(kinds)].op,
+                    .length = lengths[k / COUNT_OF(kinds) % COUNT_OF(lengths)],
+                    .placing = (int)(k / COUNT_OF(kinds) / COUNT_OF(lengths)),
+                    .odd_one = -1};
+      if (r.placing == IN_PLACE && r.dtype != r.result) continue;
+      if (r.dtype == DIST_F64 && r.length > ROOM / 2) continue;
+      assert_ok(dist_run(strategy, repeat, &r, NULL));
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+/* A replica whose tensor has gaps, the first time or later, gets and gives the same. */
+static void gaps_come_and_go(void **state) {
+  (void)state;
+  static repeats r;
+  for (int32_t replicas = 2; replicas <= 4; replicas += 2) {
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
+    for (size_t k = 0; k < COUNT_OF(lengths) * PLACINGS * TIMES; k++) {
+      r = (repeats){.dtype = DIST_F32,
+                    .result = DIST_F32,
+                    .op = DIST_REDUCE_SUM,
+                    .length = lengths[k % COUNT_OF(lengths)],
+                    .placing = (int)(k / COUNT_OF(lengths) % PLACINGS),
+                    .odd_one = (int32_t)(k % (size_t)replicas),
+                    .odd_time = (int32_t)(k / COUNT_OF(lengths) / PLACINGS),
+                    .what = GAPS};
+      if (r.length > ROOM / 2) continue;
+      assert_ok(dist_run(strategy, repeat, &r, NULL));
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+/* Whatever a peer does instead, all replicas get one report, and the next run begins afresh. */
+static void peers_that_do_something_else(void **state) {
+  (void)state;
+  static repeats r;
+  static const struct {
+    int what;
+    dist_status status;
+    const char *words;
+  } cases[] = {{OVERLAP, DIST_INVALID_ARGUMENT, "overlapping buffers"},
+               {OTHER_SHAPE, DIST_INVALID_ARGUMENT, "all_reduce"},
+               {LEAVES, DIST_FAILED_PRECONDITION, "all_reduce"}};
+  for (int32_t replicas = 2; replicas <= 4; replicas += 2) {
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
+    for (size_t k = 0; k < COUNT_OF(cases) * COUNT_OF(lengths); k++) {
+      const size_t c = k % COUNT_OF(cases);
+      r = (repeats){.dtype = DIST_F32,
+                    .result = DIST_F32,
+                    .op = DIST_REDUCE_SUM,
+                    .length = lengths[k / COUNT_OF(cases)],
+                    .placing = APART,
+                    .odd_one = (int32_t)(k % 2),
+                    .odd_time = TIMES - 1,
+                    .what = cases[c].what};
+      if (r.length < 16) continue; /* so that one byte further there is something to overlap */
+      assert_int_not_equal(dist_run(strategy, repeat, &r, NULL), DIST_OK);
+      for (int32_t i = 0; i < replicas; i++) {
+        if (i == r.odd_one && r.what == LEAVES) continue;
+        assert_int_equal(r.status[i], r.reports[i].code);
+        assert_has(r.reports[i].message, cases[c].words);
+        assert_int_equal(r.reports[i].collective, DIST_COLLECTIVE_ALL_REDUCE);
+        assert_int_equal(r.reports[i].sequence, 2 * TIMES - 1);
+        assert_string_equal(r.reports[i].message, r.reports[r.odd_one == 0 ? 1 : 0].message);
+        assert_int_equal(r.status[i], r.status[r.odd_one == 0 ? 1 : 0]);
+      }
+      r.odd_one = -1;
+      assert_ok(dist_run(strategy, repeat, &r, NULL));
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(same_results),
+      cmocka_unit_test(gaps_come_and_go),
+      cmocka_unit_test(peers_that_do_something_else),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
