@@ -19,14 +19,25 @@ std::size_t wanted(const Slot& slot) noexcept { return reinterpret_cast<std::uin
 
 Travel::Travel(const Member& member, const Call& call) noexcept
     : group_(member.group), call_(call), me_(member.me), size_(member.group.size()), bytes_(Slot::kStays) {
-  const std::size_t bytes = call.in != nullptr ? call.bytes : 0;
-  if (can_travel() && bytes <= most_that_travels(size_)) bytes_ = static_cast<std::ptrdiff_t>(bytes);
+  if (!can_travel()) return;
+  std::size_t bytes = call.in != nullptr ? call.bytes : 0;
+  if (is_list()) {
+    bytes = first_place();
+    for (std::size_t t = 0; t < call.n; ++t) {
+      sizes_[t] = elements_of(call.in[t]) * dtype_size(call.in[t].dtype);
+      bytes += room_of(t);
+    }
+  }
+  if (bytes <= most_that_travels(size_)) bytes_ = static_cast<std::ptrdiff_t>(bytes);
 }
 
 bool Travel::can_travel() const noexcept {
   const CollectiveTraits& traits = call_.traits();
-  // A list is checked and packed for longer than it takes to meet once more.
-  if (call_.n != 1 || call_.strided || !call_.plain() || call_.splits != nullptr) return false;
+  if (call_.strided || !call_.plain() || call_.splits != nullptr) return false;
+  // Longer lists are packed for longer than it takes to meet once more, and other collectives' lists are rare.
+  if (call_.n > kMostTensors ||
+      (call_.n != 1 && (call_.collective != Collective::kAllReduce || size_ > kFew)))
+    return false;
   if (traits.pairs() || traits.fused) return false;
   if (call_.reduces() && (call_.op == DIST_REDUCE_USER || call_.numerics != DIST_NUMERICS_ORDERED))
     return false;
@@ -42,6 +53,7 @@ void Travel::put() const noexcept {
   Slot& slot = group_.outgoing(me_);
   slot.travels = static_cast<int32_t>(bytes_);
   if (bytes_ < 0) return;
+  if (is_list()) return put_list();
   std::size_t out = 0;
   if (call_.out != nullptr) out = elements_of(call_.out[0]) * dtype_size(like().dtype);
   slot.extra = reinterpret_cast<const void*>(out);
@@ -55,6 +67,7 @@ bool Travel::all_travel() const noexcept {
   for (int p = 0; p < size_; ++p) {
     if (slot(p).travels < 0) return false;
   }
+  if (is_list()) return !list_overlaps();
   if (!call_.traits().whole() && !parts_fit()) return false;
   // An output that members share is a buffer of peers.
   if (shared()) return false;
@@ -126,7 +139,57 @@ int Travel::harmed_by(int rank) const noexcept {
   return -1;
 }
 
-int Travel::overlapping() const noexcept { return size_ <= kFew ? -1 : harmed_by(me_); }
+std::byte* Travel::output_of(int rank, std::size_t t) const noexcept {
+  std::byte* output;
+  std::memcpy(&output, brought_by(rank) + t * sizeof output, sizeof output);
+  return output;
+}
+
+void Travel::put_list() const noexcept {
+  std::byte* const to = group_.outgoing_bytes(me_, beside(static_cast<std::size_t>(bytes_)));
+  std::size_t place = first_place();
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    const void* const output = call_.out[t].data;
+    std::memcpy(to + t * sizeof output, &output, sizeof output);
+    if (sizes_[t] != 0) std::memcpy(to + place, call_.in[t].data, sizes_[t]);
+    place += room_of(t);
+  }
+}
+
+// Whether some members' outputs of one tensor do, or are the same.
+bool Travel::list_overlaps() const noexcept {
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    const dist_dtype dtype = call_.in[t].dtype;
+    const std::size_t bytes = sizes_[t] / dtype_size(dtype) * dtype_size(call_.out_dtype(dtype));
+    for (int p = 1; p < size_ && bytes != 0; ++p) {
+      for (int q = 0; q < p; ++q) {
+        if (overlap(output_of(p, t), bytes, output_of(q, t), bytes)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+void Travel::take_list() const noexcept {
+  const auto all = static_cast<std::size_t>(size_);
+  const FpEnvironment environment;
+  const std::byte* brought[kFew];
+  for (std::size_t p = 0; p < all; ++p) brought[p] = brought_by(static_cast<int>(p)) + first_place();
+  dist_dtype dtype = 0;
+  ReduceKernel kernel = nullptr;
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    if (call_.in[t].dtype != dtype) {
+      dtype = call_.in[t].dtype;
+      kernel = reduce_kernel(dtype, call_.op);
+    }
+    auto* to = static_cast<std::byte*>(call_.out[t].data);
+    const std::size_t count = sizes_[t] / dtype_size(dtype);
+    if (count != 0) kernel({brought, &to, all, 1, count, static_cast<double>(all), false});
+    for (std::size_t p = 0; p < all; ++p) brought[p] += room_of(t);
+  }
+}
+
+int Travel::overlapping() const noexcept { return is_list() || size_ <= kFew ? -1 : harmed_by(me_); }
 
 // Folds `bytes` of what the first `count` members bring, from byte `from` on, into the output.
 void Travel::fold(std::size_t count, std::size_t from, std::size_t bytes) const noexcept {
@@ -140,6 +203,7 @@ void Travel::fold(std::size_t count, std::size_t from, std::size_t bytes) const 
 
 void Travel::take() const noexcept {
   if (call_.out == nullptr) return;
+  if (is_list()) return take_list();
   if (!call_.reduces()) return call_.traits().whole() ? take_whole() : take_part();
   const FpEnvironment environment;
   call_.traits().whole() ? take_whole() : take_part();

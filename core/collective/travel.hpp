@@ -2,6 +2,9 @@
 // Travel: small tensors that go beside the slots, so that members meet once. Each member takes what it gets
 // from copies of what its peers bring, and nobody waits until all are done with its buffers.
 //
+// An all_reduce of a few tensors brings them one behind the other, and before them the addresses of its outputs: to read
+// a peer's list of tensors, more lines would have to travel.
+//
 // Parts may have sizes that peers do not know before they meet. So each member says for itself whether its
 // tensors travel, and offers them as well: if those of some member stay, or what all bring does not fit
 // together, all go the way of large tensors. All see the same slots, and come to the same answer.
@@ -23,7 +26,8 @@ class Travel {
   void put() const noexcept;
   // Called before a look for a peer, as Group::fetch_bytes().
   void fetch(int peer) const noexcept {
-    if (bytes_ >= 0 && call_.gives(peer)) group_.fetch_bytes(me_, peer, beside(call_.bytes));
+    if (bytes_ >= 0 && call_.gives(peer))
+      group_.fetch_bytes(me_, peer, beside(is_list() ? static_cast<std::size_t>(bytes_) : call_.bytes));
   }
   // When all have come: whether they take what they get by take().
   bool all_travel() const noexcept;
@@ -34,11 +38,23 @@ class Travel {
 
  private:
   static constexpr int kFew = 8;
+  static constexpr std::size_t kMostTensors = 8;
+  static constexpr std::size_t kAlign = 16;
   // Sizes that do not fit into the slot's own place, which has the offer.
   static constexpr std::size_t beside(std::size_t bytes) noexcept {
     return std::max(bytes, Slot::kInlineBytes + 1);
   }
   bool can_travel() const noexcept;
+  bool is_list() const noexcept { return call_.n > 1; }
+  // In what a member brings of a list: where its first tensor begins, and how much each takes.
+  std::size_t first_place() const noexcept {
+    return (call_.n * sizeof(std::byte*) + kAlign - 1) / kAlign * kAlign;
+  }
+  std::size_t room_of(std::size_t t) const noexcept { return (sizes_[t] + kAlign - 1) / kAlign * kAlign; }
+  std::byte* output_of(int rank, std::size_t t) const noexcept;
+  bool list_overlaps() const noexcept;
+  void put_list() const noexcept;
+  void take_list() const noexcept;
   const dist_tensor& like() const noexcept { return call_.in != nullptr ? call_.in[0] : call_.out[0]; }
   const Slot& slot(int rank) const noexcept { return group_.slot(me_, rank); }
   const std::byte* brought_by(int rank) const noexcept { return group_.bytes(me_, rank, beside(0)); }
@@ -54,7 +70,8 @@ class Travel {
   const Call& call_;
   const int me_;
   const int size_;
-  std::ptrdiff_t bytes_;  // that this member brings; Slot::kStays
+  std::ptrdiff_t bytes_;             // that this member brings; Slot::kStays
+  std::size_t sizes_[kMostTensors];  // of a list's tensors, in bytes
 };
 
 }  // namespace dist

@@ -143,7 +143,7 @@ static void peers_that_do_something_else(void **state) {
     const char *words;
   } cases[] = {{OVERLAP, DIST_INVALID_ARGUMENT, "overlapping buffers"},
                {OTHER_SHAPE, DIST_INVALID_ARGUMENT, "all_reduce"},
-               {LEAVES, DIST_FAILED_PRECONDITION, "all_reduce"}};
+               {LEAVES, DIST_ABORTED, "all_reduce"}};
   for (int32_t replicas = 2; replicas <= 4; replicas += 2) {
     dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     for (size_t k = 0; k < COUNT_OF(cases) * COUNT_OF(lengths); k++) {
@@ -160,15 +160,135 @@ static void peers_that_do_something_else(void **state) {
       assert_int_not_equal(dist_run(strategy, repeat, &r, NULL), DIST_OK);
       for (int32_t i = 0; i < replicas; i++) {
         if (i == r.odd_one && r.what == LEAVES) continue;
+        assert_int_equal(r.status[i], cases[c].status);
         assert_int_equal(r.status[i], r.reports[i].code);
         assert_has(r.reports[i].message, cases[c].words);
         assert_int_equal(r.reports[i].collective, DIST_COLLECTIVE_ALL_REDUCE);
         assert_int_equal(r.reports[i].sequence, 2 * TIMES - 1);
         assert_string_equal(r.reports[i].message, r.reports[r.odd_one == 0 ? 1 : 0].message);
-        assert_int_equal(r.status[i], r.status[r.odd_one == 0 ? 1 : 0]);
       }
       r.odd_one = -1;
       assert_ok(dist_run(strategy, repeat, &r, NULL));
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+enum { LISTED = 9, LIST_ROOM = 400 };
+
+typedef struct lists {
+  size_t n;
+  const int64_t *lengths; /* LISTED of them */
+  int placing, what;
+  int32_t odd_one, odd_time;
+  dist_status status[MOST];
+  report reports[MOST];
+} lists;
+
+static double list_in[MOST][LISTED][LIST_ROOM], list_out[MOST][LISTED][LIST_ROOM];
+
+static dist_status repeat_list(dist_replica *replica, void *user_data) {
+  lists *l = user_data;
+  const int32_t me = dist_replica_id(replica);
+  const int32_t replicas = dist_replica_num_replicas(replica);
+  for (int32_t time = 0; time < TIMES; time++) {
+    const int odd = me == l->odd_one && time == l->odd_time ? l->what : NOTHING;
+    const int64_t two = 2, longer = l->lengths[0] + 1;
+    dist_tensor from[LISTED], to[LISTED];
+    if (odd == LEAVES) return DIST_OK;
+    for (size_t t = 0; t < l->n; t++) {
+      const int32_t owner = l->placing == SHARED ? 0 : me;
+      const dist_dtype dtype = t % 3 == 1 ? DIST_I32 : DIST_F64;
+      const int64_t step = odd == GAPS && t == 1 ? 2 : 1;
+      from[t] = (dist_tensor){list_in[me][t], dtype, 1, &l->lengths[t], step == 2 ? &two : NULL};
+      to[t] = from[t];
+      if (l->placing != IN_PLACE) to[t].data = list_out[owner][t], to[t].strides = NULL;
+      if (l->lengths[t] == 0) from[t].data = to[t].data = NULL;
+      for (int64_t i = 0; i < l->lengths[t]; i++) {
+        if (dtype == DIST_F64) list_in[me][t][i * step] = brought(me, i);
+        if (dtype == DIST_I32) ((int32_t *)list_in[me][t])[i * step] = (int32_t)brought(me, i);
+      }
+    }
+    if (odd == OTHER_SHAPE) from[0].shape = to[0].shape = &longer;
+    if (odd == OVERLAP) to[l->n - 1].data = (char *)list_out[(me + 1) % replicas][l->n - 1] + 8;
+    const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, from, to, l->n, NULL);
+    if (status != DIST_OK) {
+      l->status[me] = status;
+      read_report(&l->reports[me]);
+      return status;
+    }
+    for (size_t t = 0; t < l->n; t++) {
+      const int64_t step = to[t].strides == NULL ? 1 : 2;
+      for (int64_t i = 0; i < l->lengths[t]; i++) {
+        const double sum = replicas * (replicas - 1) / 2 * 100.0 + replicas * (double)(i % 1000 + 1);
+        const double got = to[t].dtype == DIST_F64 ? ((const double *)to[t].data)[i * step]
+                                                   : (double)((const int32_t *)to[t].data)[i * step];
+        if (got == sum) continue;
+        printf("time %d, replica %d, tensor %zu, element %lld: %g\n", (int)time, (int)me, t, (long long)i,
+               got);
+        return DIST_DATA_LOSS;
+      }
+    }
+    const dist_status met = dist_barrier(replica, NULL);
+    if (met != DIST_OK) return met;
+  }
+  return DIST_OK;
+}
+
+static const int64_t list_lengths[][LISTED] = {{1, 1, 1, 1, 1, 1, 1, 1, 1},
+                                               {5, 3, 40, 2, 7, 1, 9, 30, 6},
+                                               {30, 0, 7, 0, 1, 2, 0, 3, 16},
+                                               {20, 80, 33, 29, 27, 1, 2, 3, 4},
+                                               {1, 300, 2, 300, 3, 4, 5, 6, 7}};
+
+static void short_lists(void **state) {
+  (void)state;
+  static lists l;
+  for (int32_t replicas = 1; replicas <= 8; replicas *= 2) {
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
+    for (size_t k = 0; k < COUNT_OF(list_lengths) * PLACINGS * (LISTED - 1); k++) {
+      l = (lists){.n = 2 + k % (LISTED - 1),
+                  .lengths = list_lengths[k / (LISTED - 1) % COUNT_OF(list_lengths)],
+                  .placing = (int)(k / (LISTED - 1) / COUNT_OF(list_lengths)),
+                  .odd_one = -1};
+      assert_ok(dist_run(strategy, repeat_list, &l, NULL));
+      if (replicas == 1) continue;
+      l.odd_one = (int32_t)(k % 2), l.odd_time = (int32_t)(k % TIMES), l.what = GAPS;
+      assert_ok(dist_run(strategy, repeat_list, &l, NULL));
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+static void lists_of_peers_that_do_something_else(void **state) {
+  (void)state;
+  static lists l;
+  static const struct {
+    int what;
+    dist_status status;
+    const char *words;
+  } cases[] = {{OVERLAP, DIST_INVALID_ARGUMENT, "overlapping buffers"},
+               {OTHER_SHAPE, DIST_INVALID_ARGUMENT, "all_reduce"},
+               {LEAVES, DIST_ABORTED, "all_reduce"}};
+  static const int64_t lengths[LISTED] = {5, 3, 40, 20, 7, 9, 9, 30, 6};
+  for (int32_t replicas = 2; replicas <= 4; replicas += 2) {
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
+    for (size_t k = 0; k < COUNT_OF(cases) * (LISTED - 1); k++) {
+      l = (lists){.n = 2 + k / COUNT_OF(cases),
+                  .lengths = lengths,
+                  .placing = APART,
+                  .odd_one = (int32_t)(k % 2),
+                  .odd_time = TIMES - 1,
+                  .what = cases[k % COUNT_OF(cases)].what};
+      assert_int_not_equal(dist_run(strategy, repeat_list, &l, NULL), DIST_OK);
+      for (int32_t i = 0; i < replicas; i++) {
+        if (i == l.odd_one && l.what == LEAVES) continue;
+        assert_int_equal(l.status[i], cases[k % COUNT_OF(cases)].status);
+        assert_has(l.reports[i].message, cases[k % COUNT_OF(cases)].words);
+        assert_string_equal(l.reports[i].message, l.reports[1 - l.odd_one].message);
+      }
+      l.odd_one = -1;
+      assert_ok(dist_run(strategy, repeat_list, &l, NULL));
     }
     assert_ok(dist_strategy_destroy(strategy));
   }
@@ -179,6 +299,8 @@ int main(void) {
       cmocka_unit_test(same_results),
       cmocka_unit_test(gaps_come_and_go),
       cmocka_unit_test(peers_that_do_something_else),
+      cmocka_unit_test(short_lists),
+      cmocka_unit_test(lists_of_peers_that_do_something_else),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
