@@ -5,6 +5,7 @@
 #include <bit>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "core/base/tensor.hpp"
@@ -39,17 +40,20 @@ Status TensorFile::open(InputFile file) {
   return header_.parse(size - static_cast<uint64_t>(data_at_));
 }
 
-// One after the other to `to`, or where they are not to be kept all of them to the same place.
-Status TensorFile::read_blocks(const StoredTensor& tensor, std::byte* to, bool keep) const {
+// Each where `place(offset)` says; then calls `use(offset, block, bytes)`, while it is in the caches.
+template <class Place, class Use>
+Status TensorFile::read_blocks(const StoredTensor& tensor, Place&& place, Use&& use) const {
   uint32_t checksum = 0;
   for (uint64_t at = tensor.begin; at < tensor.end;) {
-    const std::size_t block = static_cast<std::size_t>(std::min<uint64_t>(tensor.end - at, kRoomBytes));
-    if (const Status status = file_.read_at(data_at_ + static_cast<int64_t>(at), to, block); !status.ok())
+    const auto offset = static_cast<std::size_t>(at - tensor.begin);
+    const std::size_t bytes = static_cast<std::size_t>(std::min<uint64_t>(tensor.end - at, kRoomBytes));
+    std::byte* const block = place(offset);
+    if (const Status status = file_.read_at(data_at_ + static_cast<int64_t>(at), block, bytes); !status.ok())
       return fail(status.code(), "tensor \"%s\": the file %s", Shown(tensor.name).c_str(),
                   last_error().message);
-    if (tensor.has_checksum) checksum = crc32(checksum, to, block);
-    at += block;
-    if (keep) to += block;
+    if (tensor.has_checksum) checksum = crc32(checksum, block, bytes);
+    use(offset, block, bytes);
+    at += bytes;
   }
   return compare(tensor, checksum);
 }
@@ -63,7 +67,9 @@ Status TensorFile::compare(const StoredTensor& tensor, uint32_t checksum) noexce
 }
 
 Status TensorFile::verify(const StoredTensor& tensor, std::byte* room) const {
-  return tensor.has_checksum ? read_blocks(tensor, room, false) : kOk;
+  if (!tensor.has_checksum) return kOk;
+  return read_blocks(
+      tensor, [=](std::size_t) { return room; }, [](std::size_t, const std::byte*, std::size_t) {});
 }
 
 Status TensorFile::verify_at(const StoredTensor& tensor, const std::byte* data) const noexcept {
@@ -71,8 +77,12 @@ Status TensorFile::verify_at(const StoredTensor& tensor, const std::byte* data) 
   return compare(tensor, crc32(0, data, static_cast<std::size_t>(tensor.end - tensor.begin)));
 }
 
-Status TensorFile::read(const StoredTensor& tensor, void* to) const {
-  return read_blocks(tensor, static_cast<std::byte*>(to), true);
+Status TensorFile::read(const StoredTensor& tensor, std::span<std::byte* const> copies) const {
+  return read_blocks(
+      tensor, [=](std::size_t offset) { return copies[0] + offset; },
+      [=](std::size_t offset, const std::byte* block, std::size_t bytes) {
+        for (std::byte* const copy : copies.subspan(1)) std::memcpy(copy + offset, block, bytes);
+      });
 }
 
 }  // namespace dist

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "core/base/memory.hpp"
@@ -23,9 +24,13 @@ class TensorFile {
   // them.
   static constexpr std::size_t kRoomBytes = std::size_t{1} << 18;
   Status verify(const StoredTensor& tensor, std::byte* room) const;
-  // All data of a tensor, row-major, compared too. On an error what lies at `to` is unspecified. Allocates
-  // nothing.
-  Status read(const StoredTensor& tensor, void* to) const;
+  // All data of a tensor, row-major, to one copy or several, compared too. On an error what lies there is
+  // unspecified. Allocates nothing.
+  Status read(const StoredTensor& tensor, std::span<std::byte* const> copies) const;
+  Status read(const StoredTensor& tensor, void* to) const {
+    std::byte* const only = static_cast<std::byte*>(to);
+    return read(tensor, {&only, 1});
+  }
   // Where the tensor's data are in the mapped file.
   Status map(MappedFile* out) const noexcept { return file_.map(out); }
   std::size_t offset(const StoredTensor& tensor) const noexcept {
@@ -36,7 +41,8 @@ class TensorFile {
 
  private:
   static Status compare(const StoredTensor& tensor, uint32_t checksum) noexcept;
-  Status read_blocks(const StoredTensor& tensor, std::byte* to, bool keep) const;
+  template <class Place, class Use>
+  Status read_blocks(const StoredTensor& tensor, Place&& place, Use&& use) const;
 
   InputFile file_;
   Header header_;

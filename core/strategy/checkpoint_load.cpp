@@ -46,16 +46,6 @@ Status read_position(const Checkpoint& file, Position* out) noexcept {
   return kOk;
 }
 
-void share_same(const CrossReplica& context, Variable& variable) noexcept {
-  const auto copy = [&](LocalReplica r) {
-    if (r != LocalReplica{0} && variable.bytes() != 0)
-      std::memcpy(variable.component(r).data, variable.first_copy().data, variable.bytes());
-  };
-  if (for_each_copy(context, variable, copy).ok()) return;
-  for (int32_t r = 1; r < variable.num_copies(); ++r)
-    copy(LocalReplica{r});  // oneTBB had no memory to share it out
-}
-
 // A task for each thread, which takes the next tensor as long as there are any. Reports are each thread's own: where one
 // fails, all is done again by the caller, who gets the first one's.
 template <class Body>
@@ -71,6 +61,15 @@ Status for_each_tensor(const CrossReplica& context, std::size_t n, std::size_t t
     return kOk;
   for (std::size_t i = 0; i < n; ++i) DIST_TRY(body(i, 0));
   return kOk;
+}
+
+// Into all copies, which are equal; a sum is shared out later.
+Status read_copies(const FoundTensor& found, Variable& variable) noexcept {
+  std::byte* copies[DIST_MAX_REPLICAS];
+  const int32_t n = is_sum(variable) ? 1 : variable.num_copies();
+  for (int32_t r = 0; r < n; ++r)
+    copies[r] = static_cast<std::byte*>(variable.component(LocalReplica{r}).data);
+  return found.file->read(*found.tensor, {copies, static_cast<std::size_t>(n)});
 }
 
 // Several where there is enough to do. Each has room of its own, and a host's executor may have any number of threads.
@@ -102,15 +101,10 @@ Status load(const CrossReplica& context, const char* path, const Saved& saved) {
     return tensors[i].file->verify(*tensors[i].tensor, room.data() + thread * TensorFile::kRoomBytes);
   }));
   DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t) {
-    return tensors[i].file->read(*tensors[i].tensor, saved.variables[i]->first_copy().data);
+    return read_copies(tensors[i], *saved.variables[i]);
   }));
-  for (Variable* const each : saved.variables) {
-    Variable& variable = *each;
-    if (is_sum(variable)) {
-      share_sum(context.replicas, variable);
-    } else {
-      share_same(context, variable);
-    }
+  for (Variable* const variable : saved.variables) {
+    if (is_sum(*variable)) share_sum(context.replicas, *variable);
   }
   if (saved.position != nullptr) *saved.position = position;
   return kOk;
