@@ -11,18 +11,16 @@ namespace {
 
 struct DtypeTraits {
   const char* name;
-  uint8_t size;
   bool floating;
   bool integer;
 };
 
 // Indexed by the dtype's number. @every dtype
 constexpr DtypeTraits kDtypes[] = {
-    {"no dtype", 0, false, false}, {"f16", 2, true, false},       {"bf16", 2, true, false},
-    {"f32", 4, true, false},       {"f64", 8, true, false},       {"i8", 1, false, true},
-    {"u8", 1, false, true},        {"i16", 2, false, true},       {"u16", 2, false, true},
-    {"i32", 4, false, true},       {"u32", 4, false, true},       {"i64", 8, false, true},
-    {"u64", 8, false, true},       {"complex64", 8, true, false}, {"bool", 1, false, false},
+    {"no dtype", false, false}, {"f16", true, false},       {"bf16", true, false},  {"f32", true, false},
+    {"f64", true, false},       {"i8", false, true},        {"u8", false, true},    {"i16", false, true},
+    {"u16", false, true},       {"i32", false, true},       {"u32", false, true},   {"i64", false, true},
+    {"u64", false, true},       {"complex64", true, false}, {"bool", false, false},
 };
 constexpr int32_t kNumDtypes = sizeof kDtypes / sizeof kDtypes[0];
 static_assert(kNumDtypes == kLastDtype + 1, "kDtypes has a row for each dtype, by its number");
@@ -134,7 +132,6 @@ bool may_share_memory(const dist_tensor& a, const dist_tensor& b) noexcept {
   return behind < dtype_size(a.dtype) || step - behind < dtype_size(b.dtype);
 }
 
-std::size_t dtype_size(dist_dtype dtype) noexcept { return traits(dtype).size; }
 const char* dtype_name(dist_dtype dtype) noexcept { return traits(dtype).name; }
 bool dtype_is_floating(dist_dtype dtype) noexcept { return traits(dtype).floating; }
 bool dtype_is_integer(dist_dtype dtype) noexcept { return traits(dtype).integer; }

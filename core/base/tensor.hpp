@@ -12,8 +12,13 @@ namespace dist {
 
 // Dtypes are numbered from 1 on.
 inline constexpr dist_dtype kLastDtype = DIST_BOOL;
+// By the dtype's number. @every dtype
+inline constexpr uint8_t kDtypeSizes[] = {0, 2, 2, 4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1};
+static_assert(sizeof kDtypeSizes == kLastDtype + 1);
 // Bytes of one element; 0 for a number that is no dtype.
-std::size_t dtype_size(dist_dtype dtype) noexcept;
+inline std::size_t dtype_size(dist_dtype dtype) noexcept {
+  return kDtypeSizes[dtype > 0 && dtype <= kLastDtype ? dtype : 0];
+}
 // "f32"; "dtype 99" is "no dtype" for such a number.
 const char* dtype_name(dist_dtype dtype) noexcept;
 bool dtype_is_floating(dist_dtype dtype) noexcept;  // f16, bf16, f32, f64, complex64

@@ -250,11 +250,11 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
         dtype_name(in[t].dtype), dtype_name(out[t].dtype));
   }
   in_place = false;
+  const bool dense = in_size.contiguous && out_size.contiguous;
+  if (dense && !overlap(in[t].data, in_size.bytes, out[t].data, out_size.bytes)) return kOk;
   if (in_size.bytes == 0 || out_size.bytes == 0 || !may_share_memory(in[t], out[t])) return kOk;
   // A part may lie in its own place in the whole. This is checked when the sizes of all members are known.
-  if (traits().may_lie_inside() &&
-      ((in_size.contiguous && out_size.contiguous) || steps_alike(in[t], out[t])))
-    return kOk;
+  if (traits().may_lie_inside() && (dense || steps_alike(in[t], out[t]))) return kOk;
   return invalid_argument(
       whole ? "tensor %zu: in and out overlap without being the same; give one buffer or two"
             : "tensor %zu: in and out overlap; give two buffers",
