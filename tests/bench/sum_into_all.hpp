@@ -27,6 +27,7 @@ inline void sum_into_all(float* const* in, float* const* out, int replicas, size
     case 2: return sum_into_all(std::make_index_sequence<2>(), in, out, begin, end);
     case 4: return sum_into_all(std::make_index_sequence<4>(), in, out, begin, end);
     case 8: return sum_into_all(std::make_index_sequence<8>(), in, out, begin, end);
+    case 16: return sum_into_all(std::make_index_sequence<16>(), in, out, begin, end);
     default: break;
   }
   for (size_t i = begin; i < end; ++i) {
