@@ -117,6 +117,8 @@ void do_share(const Member& member, const Exchange& exchange, Route route) noexc
   if (route == Route::kBlocks) {
     share_blocks(member, exchange.units(), exchange.block_units(),
                  [&](Range block) { exchange.run(block, cursor, [] { return true; }); });
+  } else if (exchange.pulls()) {
+    exchange.pull(member.me, [&] { return !group.poisoned(); });
   } else {
     const auto size = static_cast<std::size_t>(group.size());
     exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)), cursor,

@@ -120,6 +120,18 @@ bool Exchange::joins_once() const noexcept {
   return true;
 }
 
+bool Exchange::pulls() const noexcept {
+  const CollectiveTraits& traits = call_.traits();
+  if (bytes() > kPullBytes || traits.reduces || traits.destinations != Ends::kAll || traits.pairs() ||
+      traits.swaps())
+    return false;
+  if (traits.joins ? !joins_once() : strided_ || traits.sources != Ends::kRoot) return false;
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    if (size_ > 1 && out_of(0, t) == out_of(1, t) && out_of(0, t) != nullptr) return false;
+  }
+  return true;
+}
+
 // Joins once, and copies that, where each part is wanted by all.
 void Exchange::run_all() const noexcept {
   TaskList::Cursor cursor;

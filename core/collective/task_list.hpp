@@ -81,7 +81,8 @@ class TaskList {
   int64_t part(int rank, std::size_t t) const noexcept;
   int64_t whole(int rank, std::size_t t) const noexcept;
   int64_t split(int p, int r, std::size_t t) const noexcept {
-    return split_begin(p, r + 1, t) - split_begin(p, r, t);
+    const int64_t* const offsets = offers_[p]->offsets;
+    return offsets != nullptr ? offsets[r + 1] - offsets[r] : part(p, t) / size_;
   }
   int64_t split_begin(int p, int r, std::size_t t) const noexcept;
   // How many elements one step along the axis has: in the dimensions behind the axis, and in all others.

@@ -28,7 +28,13 @@ Travel::Travel(const Member& member, const Call& call) noexcept
       bytes += room_of(t);
     }
   }
-  if (bytes <= most_that_travels(size_)) bytes_ = static_cast<std::ptrdiff_t>(bytes);
+  if (bytes <= most_bytes()) bytes_ = static_cast<std::ptrdiff_t>(bytes);
+}
+
+// Of what a member brings: a member gets as much of it from all together where it gets parts, or all from one.
+std::size_t Travel::most_bytes() const noexcept {
+  const CollectiveTraits& traits = call_.traits();
+  return traits.cuts || traits.sources == Ends::kRoot ? EagerPayload::kBytes : most_that_travels(size_);
 }
 
 bool Travel::can_travel() const noexcept {
@@ -36,7 +42,7 @@ bool Travel::can_travel() const noexcept {
   if (call_.strided || !call_.plain() || call_.splits != nullptr) return false;
   // Longer lists are packed for longer than it takes to meet once more, and other collectives' lists are rare.
   if (call_.n > kMostTensors ||
-      (call_.n != 1 && (call_.collective != Collective::kAllReduce || size_ > kFew)))
+      (call_.n != 1 && (call_.collective != Collective::kAllReduce || size_ > kMostOfLists)))
     return false;
   if (traits.pairs() || traits.fused) return false;
   if (call_.reduces() && (call_.op == DIST_REDUCE_USER || call_.numerics != DIST_NUMERICS_ORDERED))
@@ -173,7 +179,7 @@ bool Travel::list_overlaps() const noexcept {
 void Travel::take_list() const noexcept {
   const auto all = static_cast<std::size_t>(size_);
   const FpEnvironment environment;
-  const std::byte* brought[kFew];
+  const std::byte* brought[kMostOfLists];
   for (std::size_t p = 0; p < all; ++p) brought[p] = brought_by(static_cast<int>(p)) + first_place();
   dist_dtype dtype = 0;
   ReduceKernel kernel = nullptr;

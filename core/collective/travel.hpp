@@ -37,7 +37,8 @@ class Travel {
   void take() const noexcept;
 
  private:
-  static constexpr int kFew = 8;
+  static constexpr int kFew = 4;
+  static constexpr int kMostOfLists = 8;  // members
   static constexpr std::size_t kMostTensors = 8;
   static constexpr std::size_t kAlign = 16;
   // Sizes that do not fit into the slot's own place, which has the offer.
@@ -45,6 +46,7 @@ class Travel {
     return std::max(bytes, Slot::kInlineBytes + 1);
   }
   bool can_travel() const noexcept;
+  std::size_t most_bytes() const noexcept;
   bool is_list() const noexcept { return call_.n > 1; }
   // In what a member brings of a list: where its first tensor begins, and how much each takes.
   std::size_t first_place() const noexcept {
