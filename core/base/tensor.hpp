@@ -2,6 +2,7 @@
 // Element types and tensor views: names, sizes, and the checks that every view from outside passes once.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,11 +14,17 @@ namespace dist {
 // Dtypes are numbered from 1 on.
 inline constexpr dist_dtype kLastDtype = DIST_BOOL;
 // By the dtype's number. @every dtype
-inline constexpr uint8_t kDtypeSizes[] = {0, 2, 2, 4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1};
-static_assert(sizeof kDtypeSizes == kLastDtype + 1);
+inline constexpr auto kDtypeSizes = [] {
+  std::array<uint8_t, kLastDtype + 1> sizes{};
+  sizes[DIST_I8] = sizes[DIST_U8] = sizes[DIST_BOOL] = 1;
+  sizes[DIST_F16] = sizes[DIST_BF16] = sizes[DIST_I16] = sizes[DIST_U16] = 2;
+  sizes[DIST_F32] = sizes[DIST_I32] = sizes[DIST_U32] = 4;
+  sizes[DIST_F64] = sizes[DIST_I64] = sizes[DIST_U64] = sizes[DIST_COMPLEX64] = 8;
+  return sizes;
+}();
 // Bytes of one element; 0 for a number that is no dtype.
 inline std::size_t dtype_size(dist_dtype dtype) noexcept {
-  return kDtypeSizes[dtype > 0 && dtype <= kLastDtype ? dtype : 0];
+  return kDtypeSizes[static_cast<std::size_t>(dtype > 0 && dtype <= kLastDtype ? dtype : 0)];
 }
 // "f32"; "dtype 99" is "no dtype" for such a number.
 const char* dtype_name(dist_dtype dtype) noexcept;

@@ -342,8 +342,7 @@ void Call::offer_in(Offer& offer) const noexcept {
   const int32_t along = axis_of(0);
   const int64_t in_size = in != nullptr ? in[0].shape[along] : 0;
   const int64_t out_size = out != nullptr ? out[0].shape[along] : 0;
-  offer.part = joins() ? in_size : out_size;
-  offer.whole = joins() ? out_size : in_size;
+  joins() ? offer.set_sizes(in_size, out_size) : offer.set_sizes(out_size, in_size);
 }
 
 void offer_one_in(Offer& offer, const dist_tensor& in, const dist_tensor& out) noexcept {

@@ -191,13 +191,13 @@ inline std::size_t TaskList::elements(std::size_t task) const noexcept {
 // travel between cores.
 inline int64_t TaskList::part(int rank, std::size_t t) const noexcept {
   const Offer& offer = *offers_[rank];
-  if (call_.n == 1) return offer.part;
+  if (call_.n == 1) return offer.part();
   return (call_.joins() ? offer.in : offer.out)[t].shape[call_.axis_of(t)];
 }
 
 inline int64_t TaskList::whole(int rank, std::size_t t) const noexcept {
   const Offer& offer = *offers_[rank];
-  if (call_.n == 1) return offer.whole;
+  if (call_.n == 1) return offer.whole();
   return (call_.joins() ? offer.out : offer.in)[t].shape[call_.axis_of(t)];
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/collective/travel.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/collective/route.hpp"
@@ -34,7 +35,10 @@ Travel::Travel(const Member& member, const Call& call) noexcept
 // Of what a member brings: a member gets as much of it from all together where it gets parts, or all from one.
 std::size_t Travel::most_bytes() const noexcept {
   const CollectiveTraits& traits = call_.traits();
-  return traits.cuts || traits.sources == Ends::kRoot ? EagerPayload::kBytes : most_that_travels(size_);
+  if (traits.cuts || traits.sources == Ends::kRoot) return EagerPayload::kBytes;
+  if (traits.reduces) return most_that_travels(size_);
+  const auto peers = static_cast<std::size_t>(size_ > 1 ? size_ - 1 : 1);
+  return std::max(EagerPayload::kBytes / peers, Slot::kInlineBytes);
 }
 
 bool Travel::can_travel() const noexcept {

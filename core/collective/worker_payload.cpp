@@ -146,8 +146,7 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
   offer.in_data = in_lists != 0 && call_.n != 0 ? static_cast<const std::byte*>(in[0].data) : nullptr;
   offer.out = parts ? out_side : nullptr;
   if (parts && call_.n != 0) {
-    offer.part = sizes[0];
-    offer.whole = sizes[1];
+    offer.set_sizes(sizes[0], sizes[1]);
   }
   *out = offer;
   // Some members' payloads may be complete though others' are not: then these elements come again.

@@ -17,11 +17,13 @@ struct Offer {
   // travel between cores too.
   const std::byte* in_data;
   std::byte* out_data;
-  const dist_tensor* in;  // `contributions` lists of n tensors, one after another; NULL: none
-  int16_t destination;    // permute: the rank that gets `in`; -1: none
-  int16_t source;         // permute: the rank whose `in` this member gets; -1: none
-  bool strided;           // some tensor has gaps
+  uint32_t near_part;  // part() and whole(); kFar: too large
+  uint32_t near_whole;
+  int16_t destination;  // permute: the rank that gets `in`; -1: none
+  int16_t source;       // permute: the rank whose `in` this member gets; -1: none
+  bool strided;         // some tensor has gaps
 
+  const dist_tensor* in;      // `contributions` lists of n tensors, one after another; NULL: none
   const dist_tensor* out;     // n tensors; NULL: none
   const dist_tensor* states;  // reduce_apply: lists of n tensors; NULL: none
   const double* weights;      // one for each contribution; NULL: all weights are equal
@@ -29,10 +31,25 @@ struct Offer {
   // parts.
   const int64_t* offsets;
   std::size_t contributions;
+  int64_t far_part;
+  int64_t far_whole;
+
   // Sizes along the axis, of the first tensor, where parts are joined or cut off: of the member's part, and
   // of the whole tensor, if the member has that. 0: it has none. An all_to_all's input counts as the part.
-  int64_t part;
-  int64_t whole;
+  int64_t part() const noexcept { return near_part != kFar ? int64_t{near_part} : far_part; }
+  int64_t whole() const noexcept { return near_whole != kFar ? int64_t{near_whole} : far_whole; }
+  void set_sizes(int64_t part, int64_t whole) noexcept {
+    near_part = near(part);
+    near_whole = near(whole);
+    far_part = part;
+    far_whole = whole;
+  }
+
+ private:
+  static constexpr uint32_t kFar = UINT32_MAX;
+  static constexpr uint32_t near(int64_t size) noexcept {
+    return size >= 0 && size < int64_t{kFar} ? static_cast<uint32_t>(size) : kFar;
+  }
 };
 
 }  // namespace dist

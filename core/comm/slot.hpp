@@ -40,7 +40,7 @@ struct alignas(kApart) BasicSlot {
 };
 using Slot = BasicSlot<OsSync>;
 static_assert(sizeof(Slot) == kApart, "a slot is one pair of cache lines");
-static_assert(offsetof(Slot, offer) + offsetof(Offer, out) == kApart / 2, "the offer's head is in the first");
+static_assert(offsetof(Slot, offer) + offsetof(Offer, in) == kApart / 2, "the offer's head is in the first");
 
 // The bytes that a member brings to a round where its slot is too short for them. As with slots, they stay
 // until the round after the next. Each payload has a page of its own: a CPU that reads memory in order also

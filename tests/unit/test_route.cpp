@@ -29,13 +29,13 @@ void ways(void**) {
       {{2, kFree, true, true, 0}, Route::kNothing},
       {{1, kFree, true, false, 1 << 20}, Route::kNothing},
       {{2, kCrowd, true, true, 4}, Route::kNothing},
-      // What a slot holds always travels; beside it 2 KiB are shared among the peers.
+      // What a slot holds always travels; beside it 2 KiB, or 1 KiB of each and 8 together.
       {{1, kFree, false, true, 2048}, Route::kTravels},
       {{2, kFree, false, true, 1}, Route::kTravels},
       {{2, kFree, false, true, 2048}, Route::kTravels},
       {{2, kFree, false, true, 2049}, Route::kParts},
-      {{4, kFree, false, true, 682}, Route::kTravels},
-      {{4, kFree, false, true, 683}, Route::kParts},
+      {{4, kFree, false, true, 1024}, Route::kTravels},
+      {{4, kFree, false, true, 1025}, Route::kParts},
       {{256, kFree, false, true, 96}, Route::kTravels},
       {{256, kFree, false, true, 97}, Route::kParts},
       // Lists, other collectives, gaps.
@@ -56,8 +56,8 @@ void ways(void**) {
 // explain walks through the sizes by it.
 void sizes_of_one_way(void**) {
   RouteQuestion q{4, false, false, true, 1};
-  assert_int_equal(most_bytes_like(q), 682);
-  q.bytes = 683;
+  assert_int_equal(most_bytes_like(q), 1024);
+  q.bytes = 1025;
   assert_int_equal(most_bytes_like(q), std::size_t{1} << 20);
   q.bytes = (std::size_t{1} << 20) + 1;
   assert_true(most_bytes_like(q) > PTRDIFF_MAX);
