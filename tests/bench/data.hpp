@@ -69,8 +69,9 @@ class Data final : public Checked {
   int most_iterations() const override;
   void expect(int iterations) override;
   void reset(int replica) noexcept override;
-  // For sums in another order than that of the replicas, where there are more than two: they may round apart.
-  void allow_rounding() { rounding_allowed_ = replicas_ > 2; }
+  // For sums in another order than that of the replicas, where there are more than two: they may round apart. `always`: and for
+  // those that round in another way.
+  void allow_rounding(bool always = false) { rounding_allowed_ = always || replicas_ > 2; }
   void check(int replica, int iterations) noexcept override;
   // Compares what lies elsewhere.
   void check_result(const void* result) noexcept;

@@ -63,6 +63,8 @@ const char* group_word(PeerGroup group) {
     case PeerGroup::kGloo: return "gloo";
     case PeerGroup::kJax: return "jax";
     case PeerGroup::kTensorFlow: return "tensorflow";
+    case PeerGroup::kVllm: return "vllm";
+    case PeerGroup::kDeepSpeed: return "deepspeed";
     case PeerGroup::kGo: return "go";
     case PeerGroup::kJava: return "java";
     case PeerGroup::kPython: return "python";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line is GROUP LABEL WORD..., or - LABEL PACKAGES for what is not installed. @RANKS@ is how many ranks;
 // what follows @FAULTS@ in a word is one for the fault matrix alone. A first word with @BENCH@ before it is
-// another way to start a peer that the fault matrix has already; with @PROCESSES@, the way for the faults of
-// processes, which has no other. It stands after PACKAGES where that is not installed.
+// for the bench alone: another way to start a peer that the fault matrix has already, or a peer that has no
+// more than an all_reduce; with @PROCESSES@, the way for the faults of processes, which has no other. Both
+// stand after PACKAGES where that is not installed.
 #include "tests/bench/peer_list.hpp"
 
 #include <fstream>
@@ -27,10 +28,12 @@ PeerList read_peer_list(const std::string& path, PeerUse use) {
     if (words.size() < 3) continue;
     const bool missing = words[0] == "-";
     const bool of_processes = missing ? words.back() == kProcesses : words[2].starts_with(kProcesses);
+    const bool of_bench = missing ? words.back() == kBench : words[2].starts_with(kBench);
     if (use == PeerUse::kProcesses ? !of_processes : !missing && of_processes) continue;
+    if (use != PeerUse::kBench && of_bench) continue;
     if (missing) {
       list.missing.push_back(words[1] + ": not installed (" + words[2] + ")");
-    } else if (use == PeerUse::kBench || !words[2].starts_with(kBench)) {
+    } else {
       list.offers.push_back({words[0], words[1], {words.begin() + 2, words.end()}});
     }
   }

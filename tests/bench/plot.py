@@ -30,11 +30,21 @@ LINES = {
     "Gloo": "#4e9f6d",
     "JAX": "#e07b39",
     "TensorFlow": "#c9a227",
+    "vLLM": "#2b7a4b",
+    "DeepSpeed": "#7d5a3c",
     "spin barrier, fused slices": "#8a8f98",
     "std::barrier, fused slices": "#c2c5ca",
     "OpenMP, one caller": "#5bb5b0",
 }
-GROUPS = {"mpi": "best MPI", "oneccl": "oneCCL", "gloo": "Gloo", "jax": "JAX", "tensorflow": "TensorFlow"}
+GROUPS = {
+    "mpi": "best MPI",
+    "oneccl": "oneCCL",
+    "gloo": "Gloo",
+    "jax": "JAX",
+    "tensorflow": "TensorFlow",
+    "vllm": "vLLM",
+    "deepspeed": "DeepSpeed",
+}
 
 plt.rcParams.update(
     {

@@ -32,8 +32,11 @@ MaybeTarget some(Target target) { return target.floor > 0 ? MaybeTarget(target) 
 // Who has tensors that its replicas can write and read is judged where they do: loops that leave them alone
 // keep each half in one core's cache. Python's peers have none, and are judged back to back.
 bool has_tensors(PeerGroup group) { return group != PeerGroup::kJax && group != PeerGroup::kTensorFlow; }
+// Who was made for inference has a table for all dtypes.
+bool one_table(PeerGroup group) { return group == PeerGroup::kVllm || group == PeerGroup::kDeepSpeed; }
 bool judged_at_work(PeerGroup group, const RowSpec& spec) {
-  return has_tensors(group) && spec.operation == Operation::kAllReduce && spec.dtype == DIST_F32;
+  return has_tensors(group) && spec.operation == Operation::kAllReduce &&
+         (spec.dtype == DIST_F32 || one_table(group));
 }
 
 // What libdist is to reach against a group's best form, on 2 replicas with a core each.
@@ -45,7 +48,8 @@ MaybeTarget peer_target(PeerGroup group, const RowSpec& spec) {
     if (group == PeerGroup::kTensorFlow) return targets::kRunHotTensorFlow;
   }
   if (spec.operation != Operation::kAllReduce || spec.layout != Layout::kInPlace) return std::nullopt;
-  if (spec.dtype == DIST_F32) return targets::all_reduce(group)[targets::size_class(spec.bytes)];
+  if (spec.dtype == DIST_F32 || one_table(group))
+    return targets::all_reduce(group)[targets::size_class(spec.bytes)];
   if (spec.bytes == kMiB && group == PeerGroup::kJax) return targets::k16BitJax;
   if (spec.bytes == kMiB && group == PeerGroup::kOneCcl) return targets::k16BitOneCcl;
   return std::nullopt;
@@ -105,6 +109,9 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
         if (r == 2) rows.push_back({kAllReduce, r, Pace::kHot, dtype, bytes, Layout::kInPlace});
       }
     }
+    for (const size_t bytes : {8 * kKiB, 64 * kKiB, kMiB}) {
+      if (r == 2) rows.push_back({kAllReduce, r, Pace::kWork, DIST_BF16, bytes, Layout::kInPlace});
+    }
     for (const Pace pace : {Pace::kHot, Pace::kPaused}) rows.push_back({kBarrier, r, pace, 0, 0, {}});
     for (const Pace pace : {Pace::kHot, Pace::kPaused, Pace::kAsleep})
       rows.push_back({kRun, r, pace, 0, 0, {}});
@@ -133,6 +140,7 @@ void Runner::add_all_reduce(Row& row) {
     const size_t f32 = row.add(libdist_all_reduce(strategy(spec.replicas), as_f32, seen_), "libdist, f32");
     row.compare(Unit::kTimePerByte, {f32},
                 spec.bytes >= 16 * kMiB ? some(targets::kTimePerByte16) : std::nullopt);
+    if (at_work && spec.replicas == 2 && cpus_ >= 2) row.limits = {hop(row)};
     return;
   }
   if (spec.layout == Layout::kOneOutput) {

@@ -25,9 +25,10 @@ enum class Unit {
 constexpr bool more_is_better(Unit unit) { return unit == Unit::kTimesAsFast || unit == Unit::kOfLimit; }
 
 // Peers of one kind: the fastest of them is what a figure is measured against. And libdist's bindings.
-enum class PeerGroup { kMpi, kOneCcl, kGloo, kJax, kTensorFlow, kGo, kJava, kPython };
-inline constexpr std::array kPeerGroups{PeerGroup::kMpi, PeerGroup::kOneCcl, PeerGroup::kGloo,
-                                        PeerGroup::kJax, PeerGroup::kTensorFlow};
+enum class PeerGroup { kMpi, kOneCcl, kGloo, kJax, kTensorFlow, kVllm, kDeepSpeed, kGo, kJava, kPython };
+inline constexpr std::array kPeerGroups{PeerGroup::kMpi,      PeerGroup::kOneCcl,     PeerGroup::kGloo,
+                                        PeerGroup::kJax,      PeerGroup::kTensorFlow, PeerGroup::kVllm,
+                                        PeerGroup::kDeepSpeed};
 inline constexpr std::array kBindings{PeerGroup::kGo, PeerGroup::kJava, PeerGroup::kPython};
 const char* group_word(PeerGroup group);
 
@@ -57,6 +58,11 @@ inline constexpr std::array<Target, 7> kJax{
     {{70, 120}, {47, 90}, {26, 50}, {12, 16}, {9, 11}, {6, 8}, {5.9, 8}}};
 inline constexpr std::array<Target, 7> kTensorFlow{
     {{800, 1400}, {600, 1000}, {400, 600}, {60, 97}, {30, 42}, {8, 12}, {4, 6}}};
+// These in 16-bit types, too.
+inline constexpr std::array<Target, 7> kVllm{
+    {{2, 2.5}, {1.3, 1.5}, {1, 1.3}, {1.3, 2}, {1.8, 2.2}, {1.5, 2}, {1.5, 2}}};
+inline constexpr std::array<Target, 7> kDeepSpeed{
+    {{0.95, 1}, {0.95, 1}, {0.95, 1}, {0.95, 1}, {0.95, 1}, {0.95, 1}, {0.95, 1}}};
 
 // The same in f16 and bf16, at 1 MiB.
 inline constexpr Target k16BitJax{12, 20};
@@ -149,6 +155,8 @@ constexpr const std::array<Target, 7>& all_reduce(PeerGroup group) {
     case PeerGroup::kOneCcl: return kOneCcl;
     case PeerGroup::kGloo: return kGloo;
     case PeerGroup::kJax: return kJax;
+    case PeerGroup::kVllm: return kVllm;
+    case PeerGroup::kDeepSpeed: return kDeepSpeed;
     default: break;
   }
   return kTensorFlow;

@@ -156,11 +156,14 @@ def check_made_up(faults, folder):
     pids.mkdir()
     lines = [("mpi", kind, sys.executable, script, kind, pids, "@RANKS@") for kind in [*SAW, "refuses", "never"]]
     lines += [("mpi", "absent", folder / "no-such-program"), ("-", "missing", "pip: missing")]
+    lines += [("mpi", "bench only", "@BENCH@" + sys.executable, script, "named", pids, "@RANKS@")]
+    lines += [("-", "missing of the bench", "sources", "@BENCH@")]
     peers = folder / "peers.list"
     peers.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
     output, report = run(faults, folder, peers)
 
     cells = {cell["peer"]: cell for cell in report["peers"]}
+    assert "bench only" not in cells, cells
     for kind, saw in SAW.items():
         cell = cells[kind]
         assert (cell["saw"], cell["next"], cell["leftovers"]) == (saw, NEXT[kind], 0), cell

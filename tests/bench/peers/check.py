@@ -21,7 +21,7 @@ def command_of(path, label):
                 print(f"{label}: not installed ({command[0]})")
                 sys.exit(77)  # Meson: skipped
             if name == label:
-                words = (word for word in command if not word.startswith("@FAULTS@"))
+                words = (word.removeprefix("@BENCH@") for word in command if not word.startswith("@FAULTS@"))
                 return [RANKS if word == "@RANKS@" else word for word in words]
     sys.exit(f"{label} is not in {path}")
 

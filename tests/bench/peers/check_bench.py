@@ -57,6 +57,23 @@ def main(bench):
         status, output = run(bench, folder, [other])
         assert status == 0 and "good of 2, fast" in output, (status, output)
 
+        # A peer for the bench alone that cannot be had is named, too.
+        status, output = run(bench, folder, [other, ("-", "bench only", "sources", "@BENCH@")])
+        assert status == 0 and "bench only: not installed (sources)" in output, (status, output)
+
+        # Work loops judge who holds tensors: in f32, and engines of inference in bf16, too.
+        for row, floors in {
+            "all_reduce f32 64 KiB in place x2, work loop": {"mpi": 4.5, "vllm": 1.3, "deepspeed": 0.95},
+            "all_reduce bf16 64 KiB in place x2, work loop": {"mpi": None, "vllm": 1.3, "deepspeed": 0.95},
+            "all_reduce bf16 1 MiB in place x2, hot": {"mpi": None, "vllm": None, "deepspeed": None},
+        }.items():
+            status, output = run(bench, folder, [made_up.peer(group, "good") for group in floors], row)
+            assert status == 0, status
+            report = json.loads((folder / "run.json").read_text())
+            (measured,) = report["rows"]
+            seen = {c["group"]: c.get("floor") for c in measured["comparisons"] if c["group"]}
+            assert seen == floors, (row, seen)
+
         status, output = run(bench, folder, [made_up.peer("mpi", "wrong")])
         assert status == 2 and "wrong result" in output, (status, output)
 

@@ -16,8 +16,6 @@
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -206,26 +204,13 @@ void run_threads(int ranks) {
   if (failed) throw std::runtime_error("a rank failed");
 }
 
-// Rank 0 is this process, so that it has dist_bench's pipes and the others end with it.
 void run_processes(int ranks) {
   std::string folder = std::filesystem::temp_directory_path() / "dist_bench-gloo-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error(folder + " cannot be made");
-  std::vector<peers::Seat> seats = peers::make_seats(ranks);
-  std::vector<pid_t> others;
-  int mine = 0;
-  for (int rank = 1; rank < ranks && mine == 0; ++rank) {
-    const pid_t process = fork();
-    if (process == 0) mine = rank;
-    if (process > 0) others.push_back(process);
-  }
-  {
-    peers::Seat seat = std::move(seats[static_cast<size_t>(mine)]);
-    seats.clear();  // the other ends, or a rank would not see that rank 0 has gone
+  peers::run_forked(ranks, [&](peers::Seat& seat) {
     gloo::rendezvous::FileStore store(folder);
     serve_rank(seat, store, loopback(), "processes");
-  }
-  if (mine != 0) std::_Exit(0);
-  for (const pid_t process : others) waitpid(process, nullptr, 0);
+  });
   std::filesystem::remove_all(folder);
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -136,6 +137,25 @@ std::vector<Seat> make_seats(int ranks) {
   seats.emplace_back(0, ranks, std::move(leaders));
   for (Seat& seat : others) seats.push_back(std::move(seat));
   return seats;
+}
+
+void run_forked(int ranks, const std::function<void(Seat& seat)>& part) {
+  std::vector<Seat> seats = make_seats(ranks);
+  std::vector<pid_t> others;
+  int mine = 0;
+  for (int rank = 1; rank < ranks && mine == 0; ++rank) {
+    const pid_t process = fork();
+    if (process < 0) throw std::runtime_error("fork: no process left");
+    if (process == 0) mine = rank;
+    if (process > 0) others.push_back(process);
+  }
+  {
+    Seat seat = std::move(seats[static_cast<size_t>(mine)]);
+    seats.clear();  // the other ends, or a rank would not see that rank 0 has gone
+    part(seat);
+  }
+  if (mine != 0) std::_Exit(0);
+  for (const pid_t process : others) waitpid(process, nullptr, 0);
 }
 
 Seat take_seat(int rank, int ranks, const std::function<void(int& number)>& share) {

@@ -44,6 +44,9 @@ class Seat {
 
 // All seats, linked: for ranks that are this process's threads, or that it forks.
 std::vector<Seat> make_seats(int ranks);
+// Forks ranks, and does each one's part in its process: rank 0's in this one, so that it has dist_bench's pipes and the others end
+// with it. What a part throws comes out of its own process.
+void run_forked(int ranks, const std::function<void(Seat& seat)>& part);
 // One rank's seat. `share` gives rank 0's number to all ranks, by the library's own broadcast.
 Seat take_seat(int rank, int ranks, const std::function<void(int& number)>& share);
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the sources that dist_bench_decode is measured beside into a folder, out of PyPI's source distributions.
+"""Puts the sources of peers that are built out of a file or two into a folder, out of PyPI's source distributions.
 
-fetch.py FOLDER: FOLDER/vllm has vLLM's csrc/cpu, FOLDER/ggml llama.cpp's ggml. pip asks a source distribution for its metadata
-before it keeps it: vLLM's answers where there is a module named torch, which is made up here; nothing of it is built."""
+fetch.py FOLDER: FOLDER/vllm has vLLM's csrc/cpu, FOLDER/deepspeed DeepSpeed's csrc/cpu/comm, FOLDER/ggml llama.cpp's ggml; the
+first two also peer_version.h. pip asks a source distribution for its metadata before it keeps it: vLLM's answers where there is a
+module named torch, which is made up here, and DeepSpeed's where there is none; nothing of them is built."""
 
 import os
 import pathlib
@@ -12,10 +13,11 @@ import sys
 import tarfile
 import tempfile
 
-VLLM, LLAMA = "0.33.0", "0.3.36"
+VLLM, DEEPSPEED, LLAMA = "0.33.0", "0.19.8", "0.3.36"
 NEEDED = ("setuptools>=77", "setuptools-scm", "setuptools-rust", "scikit-build-core", "regex", "packaging", "jinja2", "wheel")
 WANTED = {  # where it lies in the archive: where it comes to
     f"vllm-{VLLM}/csrc/cpu/": "vllm/cpu/",
+    f"deepspeed-{DEEPSPEED}/csrc/cpu/comm/": "deepspeed/comm/",
     f"llama_cpp_python-{LLAMA}/vendor/llama.cpp/ggml/include/": "ggml/include/",
     f"llama_cpp_python-{LLAMA}/vendor/llama.cpp/ggml/src/": "ggml/src/",
 }
@@ -45,20 +47,29 @@ def unpack(archive, folder):
                     path.write_bytes(opened.extractfile(member).read())
 
 
+def note_versions(folder):
+    """The sources that are compiled do not say which they are."""
+    for name, version in ("vllm", VLLM), ("deepspeed", DEEPSPEED):
+        if (folder / name).is_dir():
+            (folder / name / "peer_version.h").write_text(f'#define PEER_VERSION "{version}"\n')
+
+
 def main(folder):
     folder = pathlib.Path(folder)
     pip("install", "-q", *NEEDED)
     download = ("download", "-q", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-d")
     with tempfile.TemporaryDirectory() as scratch:
         made_up_torch(pathlib.Path(scratch))
-        environment = {"PYTHONPATH": scratch, "VLLM_TARGET_DEVICE": "empty", "VLLM_VERSION_OVERRIDE": VLLM}
-        for package in f"vllm=={VLLM}", f"llama-cpp-python=={LLAMA}":
+        for_vllm = {"PYTHONPATH": scratch, "VLLM_TARGET_DEVICE": "empty", "VLLM_VERSION_OVERRIDE": VLLM}
+        packages = {f"vllm=={VLLM}": for_vllm, f"deepspeed=={DEEPSPEED}": {}, f"llama-cpp-python=={LLAMA}": {}}
+        for package, environment in packages.items():
             try:
                 pip(*download, scratch, package, **environment)
             except subprocess.CalledProcessError:
                 print(f"fetch.py: goes on without {package}", file=sys.stderr)
         for archive in pathlib.Path(scratch).glob("*.tar.gz"):
             unpack(archive, folder)
+    note_versions(folder)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vLLM's shared-memory collectives use of PyTorch: a tensor as a view, its element types, and checks.
+// What vLLM's and DeepSpeed's shared-memory collectives use of PyTorch: a tensor as a view, its element types, and checks.
 #pragma once
 
+#include <immintrin.h>
 #include <math.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,9 +21,18 @@
 
 namespace c10 {
 struct Half {
+  Half() = default;
+  Half(float value) : x(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT)) {}
+  operator float() const { return _cvtsh_ss(x); }
   uint16_t x;
 };
 struct BFloat16 {
+  BFloat16() = default;
+  BFloat16(float value) {  // to nearest even; PyTorch's, too, for what is a number
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    x = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+  operator float() const { return std::bit_cast<float>(uint32_t{x} << 16); }
   uint16_t x;
 };
 }  // namespace c10
@@ -42,7 +53,12 @@ template <>
 struct TypeOf<ScalarType::Float> {
   using type = float;
 };
+using c10::BFloat16;
+using c10::Half;
 }  // namespace at
+namespace c10 {
+using at::ScalarType;
+}
 
 namespace torch {
 using at::ScalarType;
@@ -82,12 +98,12 @@ inline Tensor empty(std::vector<int64_t> sizes, TensorOptions options) {
 }
 }  // namespace torch
 
-#define TORCH_CHECK(condition, ...)                                 \
-  do {                                                              \
-    if (!(condition)) {                                             \
-      std::fprintf(stderr, "vLLM: %s does not hold\n", #condition); \
-      std::exit(2);                                                 \
-    }                                                               \
+#define TORCH_CHECK(condition, ...)                                        \
+  do {                                                                     \
+    if (!(condition)) {                                                    \
+      std::fprintf(stderr, "TORCH_CHECK: %s does not hold\n", #condition); \
+      std::exit(2);                                                        \
+    }                                                                      \
   } while (false);
 #define TORCH_CHECK_EQ(a, b) TORCH_CHECK((a) == (b))
 #define TORCH_CHECK_LT(a, b) TORCH_CHECK((a) < (b))

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeepSpeed's all_reduce in shared memory, out of its source as it is: what its inference_all_reduce() does below PyTorch.
+#include <sys/statvfs.h>
+
+#include "tests/bench/peers/shm.hpp"
+
+#include "comm/shm.cpp"
+#include "peer_version.h"
+
+namespace {
+
+using namespace bench;
+
+class DeepSpeed final : public peers::ShmEngine {
+ public:
+  DeepSpeed(const peers::Seat& seat, std::string team) : ShmEngine(seat.rank()) {
+    require_memory(static_cast<size_t>(seat.ranks()));
+    peers::meet_by(seat);
+    std::string nobody;  // one of two parts of the team's name
+    shm_initialize(seat.ranks(), seat.rank(), team.data(), nobody.data());
+    peers::meet_by(seat);
+    const std::string name = std::string(SHM_BUFFER_NAME "_") + std::to_string(getuid()) + "_" + team + "__" +
+                             std::to_string(seat.rank());
+    if (shm_unlink(name.c_str()) != 0) throw std::runtime_error(name + " is no name that DeepSpeed made");
+  }
+
+ private:
+  // It does not look itself: with less it would end by SIGBUS, and leave behind what it took.
+  static void require_memory(size_t ranks) {
+    struct statvfs file_system;
+    if (statvfs("/dev/shm", &file_system) != 0) return;
+    if (file_system.f_bavail * file_system.f_frsize < ranks * sizeof(allreduce_workspace))
+      throw std::runtime_error("DeepSpeed wants 66 MiB in /dev/shm for each rank");
+  }
+  // As DeepSpeed decides it, which takes the process group's all_reduce elsewhere. The copy is its inference_all_reduce's, without
+  // its allocation.
+  bool can(const peers::Request& request) const override {
+    const bool vectors =
+        request.dtype == DIST_F32 ? __builtin_cpu_supports("avx2") : __builtin_cpu_supports("avx512bw");
+    return vectors && request.layout != Layout::kOneOutput;
+  }
+  void all_reduce(torch::Tensor& tensor) override {
+    all_reduce_outer_loop(tensor, static_cast<size_t>(tensor.numel()), static_cast<int>(tensor.nbytes()));
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return peers::shm_main<DeepSpeed>(argc, argv, "DeepSpeed " PEER_VERSION); }
