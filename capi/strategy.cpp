@@ -77,6 +77,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
     DIST_TRY(require_zero(given.reserved, "dist_strategy_options.reserved"));
+    DIST_TRY(require_zero(given.reserved2, "dist_strategy_options.reserved2"));
     DIST_TRY(require_flag(given.move_host_threads, "move_host_threads"));
     DIST_TRY(check_list(given.devices, given.num_devices, "dist_strategy_create", "options->devices",
                         "options->num_devices"));
@@ -112,6 +113,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(require_flag(given.helper_threads, "helper_threads"));
     wanted.helper_threads = given.helper_threads == 1;
     wanted.move_host_threads = given.move_host_threads == 1;
+    wanted.recorded_events = given.recorded_events;
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;

@@ -310,7 +310,8 @@ func TestOperatorOnPairs(t *testing.T) {
 	if !errors.Is(err, dist.ErrInvalidArgument) {
 		t.Error(err)
 	}
-	for _, options := range []dist.Options{{Replicas: 1, StackSize: 1}, {Replicas: 1, AsyncBytes: -1}} {
+	for _, options := range []dist.Options{{Replicas: 1, StackSize: 1}, {Replicas: 1, AsyncBytes: -1},
+		{Replicas: 1, RecordedEvents: -1}, {Replicas: 1, RecordedEvents: 1<<20 + 1}} {
 		if _, err := dist.New(options); !errors.Is(err, dist.ErrInvalidArgument) {
 			t.Error(err)
 		}

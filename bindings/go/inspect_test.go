@@ -13,7 +13,7 @@ import (
 )
 
 func TestLookingInside(t *testing.T) {
-	s := newStrategy(t, dist.Options{Replicas: 2})
+	s := newStrategy(t, dist.Options{Replicas: 2, RecordedEvents: 2000})
 	for range 3 {
 		if err := s.Run(background, func(r *dist.Replica) error {
 			return dist.AllReduce(r, dist.Sum, []float32{1}, dist.Tag("step"))
@@ -31,8 +31,8 @@ func TestLookingInside(t *testing.T) {
 	if page := must[string](t)(s.WriteMetrics("")); strings.Contains(page, "strategy=") {
 		t.Errorf("%.200s", page)
 	}
-	if text := must[string](t)(s.Explain()); text == "" {
-		t.Error("nothing is explained")
+	if text := must[string](t)(s.Explain()); !strings.Contains(text, "the last 2048 events") {
+		t.Error(text)
 	}
 	var times int64
 	for _, row := range must[[]dist.Straggler](t)(s.Stragglers()) {

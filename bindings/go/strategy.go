@@ -50,6 +50,7 @@ type Options struct {
 	// MoveHostThreads lets libdist move the thread of a goroutine that is a replica, where it keeps meeting another replica
 	// on its CPU, to one that no replica is on. Where the thread may run stays as it is. Explain says how often it could.
 	MoveHostThreads bool
+	RecordedEvents  int       // how many events of each replica WriteTrace has: at most 1<<20, rounded up to a power of two; 0: 1,024
 	StackSize       int64     // of each of libdist's threads, in bytes; 0: the system's default
 	AsyncBytes      int64     // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
 	Budget          *Budget   // whose threads its runs and requests take, as other strategies' do; nil: they begin whatever others do
@@ -163,6 +164,7 @@ func New(options Options) (*Strategy, error) {
 	native.SetAsync_bytes(options.AsyncBytes)
 	native.SetNumerics(int32Of(int(options.Numerics)))
 	native.SetMove_host_threads(intOf(options.MoveHostThreads))
+	native.SetRecorded_events(u.int32("Options.RecordedEvents", options.RecordedEvents))
 	if options.ParameterDevice != "" {
 		native.SetParameter_device(u.text(options.ParameterDevice))
 	}

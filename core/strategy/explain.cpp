@@ -394,7 +394,7 @@ void explain(Strategy& strategy, TextOut& out) {
   const FlightRecorder& recorder = strategy.recorder();
   out.add("memory: %s held from the strategy's allocator, %s of it by the flight recorder\n",
           Size(strategy.memory().held()).text, Size(recorder.bytes()).text);
-  out.add("recorder: the last %zu events of each replica, stamped by %s\n", Recorder::kEvents,
+  out.add("recorder: the last %d events of each replica, stamped by %s\n", recorder.length(),
           recorder.uses_counter() ? "the CPU's time counter"
                                   : "the system's clock, as the CPU's counter is not steady");
 }

@@ -23,7 +23,7 @@ Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPl
       progress_(memory, plan.pool.usable_cpus, plan.pool.placement->within(), plan.pool.placement->bounds()),
       alone_(worker_.num_workers() > 1 ? WorkerLink::Way() : WorkerLink::Way(std::move(way))),
       readers_(plan.num_replicas),
-      recorder_(memory, worker_.count(), {worker_.number(), worker_.num_workers()}),
+      recorder_(memory, worker_.count(), {worker_.number(), worker_.num_workers()}, plan.recorded_events),
       pool_(memory, group_, wait_graph_, plan.host, pool_options(owner, plan, std::move(way))) {}
 
 ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan, WorkerLink::Way way) {

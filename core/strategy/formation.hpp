@@ -29,6 +29,7 @@ class Formation final : public Counted {
     int num_replicas;
     int64_t timeout_ns;
     std::size_t staging_bytes;  // 0: WorkerMeeting's default
+    int32_t recorded_events;    // of each replica: as long as a ring may be
     ReplicaPool::Options pool;  // but for what depends on the workers
   };
   // How it differs from the one before.

@@ -2,6 +2,7 @@
 #include "core/strategy/strategy.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <utility>
 
@@ -137,6 +138,11 @@ Status check(const StrategyOptions& options) noexcept {
         "it "
         "at 0");
   }
+  if (options.recorded_events < 0 || options.recorded_events > Recorder::kMostEvents) {
+    return invalid_argument(
+        "recorded_events is %d: use 1 to %d, which is rounded up to a power of two, or 0 for %d",
+        options.recorded_events, Recorder::kMostEvents, Recorder::kDefaultEvents);
+  }
   DIST_TRY(check_workers(options));
   DIST_TRY(check_stack(options));
   if (options.budget != nullptr && options.budget->memory().forked())
@@ -180,6 +186,11 @@ Status check_named(std::span<const int> named, const StrategyOrigin& origin) noe
                               cpu);
   }
   return kOk;
+}
+
+int32_t recorded_events_of(const StrategyOptions& options) noexcept {
+  if (options.recorded_events == 0) return Recorder::kDefaultEvents;
+  return static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(options.recorded_events)));
 }
 
 std::size_t async_bytes_of(const StrategyOptions& options, int num_replicas) noexcept {
@@ -407,6 +418,7 @@ Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const P
           plan.num_replicas,
           plan.timeout_ns,
           static_cast<std::size_t>(options.staging_bytes),
+          recorded_events_of(options),
           wanted};
 }
 

@@ -56,6 +56,7 @@ struct StrategyOptions {
   bool helper_threads = false;    // oneTBB's, also where replicas are the host's
   std::span<const int32_t> cpus;  // where its threads may be; none: where the calling one may
   bool move_host_threads = false;
+  int32_t recorded_events = 0;  // of each replica; 0: Recorder's default
 };
 
 // The one-device and default strategies, and one with parameter servers.

@@ -32,7 +32,7 @@ void Recorder::end_run(dist_status status) noexcept {
 
 // Of the event that has just been written.
 [[gnu::noinline, gnu::cold]] void Recorder::name_request() noexcept {
-  Slot& slot = slots_[(next_ - 1) & (kEvents - 1)];
+  Slot& slot = slot_of(next_ - 1);
   put(slot[kBytes], request_.load(std::memory_order_relaxed));
   put(slot[kLate], accepted_.load(std::memory_order_relaxed));
   put(slot[kWhat], slot[kWhat] | kOfRequest);
@@ -47,14 +47,14 @@ uint64_t Recorder::issue(const Arrival& arrival) noexcept {
 void Recorder::complete(uint64_t issued, dist_status status) noexcept {
   if (status != DIST_OK) of(errors_, status).add(1);
   // Many events later its slot is another's.
-  if (next_ - issued <= kEvents) {
+  if (next_ - issued <= length()) {
     const uint64_t end = now();
     finish(issued, end, end, status);
   }
 }
 
 void Recorder::meet_workers() noexcept {
-  Slot& slot = slots_[(next_ - 1) & (kEvents - 1)];
+  Slot& slot = slot_of(next_ - 1);
   // Each word by itself: who reads one of them before it changes reads what was true a moment ago.
   put(slot[kLate], 0);
   put(slot[kWorkers], workers_word(WorkersWord::kNothing, 0, 0));
@@ -62,18 +62,18 @@ void Recorder::meet_workers() noexcept {
 }
 
 void Recorder::wait_for_workers(int lowest, int missing) noexcept {
-  put(slots_[(next_ - 1) & (kEvents - 1)][kWorkers], workers_word(WorkersWord::kMissing, lowest, missing));
+  put(slot_of(next_ - 1)[kWorkers], workers_word(WorkersWord::kMissing, lowest, missing));
 }
 
 void Recorder::last_of_workers(int worker, int32_t name, int64_t late_ns) noexcept {
-  Slot& slot = slots_[(next_ - 1) & (kEvents - 1)];
+  Slot& slot = slot_of(next_ - 1);
   put(slot[kLate], static_cast<uint64_t>(late_ns));
   // Behind what it stands for.
   put(slot[kWorkers], workers_word(WorkersWord::kLast, worker, name));
 }
 
 bool Recorder::read(uint64_t index, Slot& out) const noexcept {
-  Slot& slot = slots_[index & (kEvents - 1)];
+  Slot& slot = slot_of(index);
   const auto load = [&](int word, std::memory_order order) {
     return std::atomic_ref<uint64_t>(slot[word]).load(order);
   };
@@ -94,32 +94,32 @@ bool Recorder::read(uint64_t index, Slot& out) const noexcept {
   return load(kVersion, std::memory_order_relaxed) == version;
 }
 
-FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker)
+FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker, int32_t length)
     : memory_(memory),
       replicas_(replicas),
       worker_(worker),
+      length_(length),
       counter_(time_counter_is_steady()),
       first_(look(counter_)) {
   const std::size_t n = num_recorders();
+  const auto events = static_cast<std::size_t>(length_);
   recorders_ = static_cast<Recorder*>(memory_.allocate(n * sizeof(Recorder), alignof(Recorder)));
   // Not touched here: each replica's pages come to life near it, as far as it uses them.
-  void* slots = memory_.try_allocate(n * Recorder::kEvents * sizeof(Recorder::Slot), alignof(Recorder));
+  void* slots = memory_.try_allocate(slot_bytes(), alignof(Recorder));
   if (slots == nullptr) {
     memory_.deallocate(recorders_, n * sizeof(Recorder), alignof(Recorder));
     throw std::bad_alloc();
   }
   slots_ = static_cast<Recorder::Slot*>(slots);
-  for (std::size_t i = 0; i < n; ++i) new (&recorders_[i]) Recorder(slots_ + i * Recorder::kEvents, counter_);
+  for (std::size_t i = 0; i < n; ++i) {
+    new (&recorders_[i]) Recorder(slots_ + i * events, static_cast<uint32_t>(length_), counter_);
+  }
 }
 
 FlightRecorder::~FlightRecorder() {
   const std::size_t n = num_recorders();
-  memory_.free(slots_, n * Recorder::kEvents * sizeof(Recorder::Slot), alignof(Recorder));
+  memory_.free(slots_, slot_bytes(), alignof(Recorder));
   memory_.free(recorders_, n * sizeof(Recorder), alignof(Recorder));
-}
-
-std::size_t FlightRecorder::bytes() const noexcept {
-  return num_recorders() * (sizeof(Recorder) + Recorder::kEvents * sizeof(Recorder::Slot));
 }
 
 // The clock between two looks at the counter: of several tries the closest, as the system may take the CPU

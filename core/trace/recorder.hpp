@@ -59,7 +59,9 @@ inline constexpr int kStatuses = 16;     // so are statuses; others count as UNK
 
 class alignas(128) Recorder {
  public:
-  static constexpr std::size_t kEvents = 1024;  // a power of two
+  // Lengths of a ring are powers of two.
+  static constexpr int32_t kDefaultEvents = 1024;
+  static constexpr int32_t kMostEvents = int32_t{1} << 20;
   static constexpr std::size_t kTagWords = DIST_MAX_TAG_BYTES / sizeof(uint64_t);
 
   // An event's words: all but the tag in one cache line.
@@ -86,8 +88,12 @@ class alignas(128) Recorder {
   // What kWorkers says: nothing; for whom the event waits; who was last, and kLate by how much.
   enum class WorkersWord : uint8_t { kNothing, kMissing, kLast };
 
-  // `slots`: kEvents of them, of whatever contents. `counter`: whether the CPU's counter may be used.
-  Recorder(Slot* slots, bool counter) noexcept : slots_(slots), counter_(counter) {}
+  // `slots`: `length` of them, of whatever contents. `counter`: whether the CPU's counter may be used.
+  Recorder(Slot* slots, uint32_t length, bool counter) noexcept
+      : slots_(slots), counter_(counter), mask_(length - 1) {}
+
+  // How many events it keeps.
+  uint64_t length() const noexcept { return uint64_t{mask_} + 1; }
 
   uint64_t now() const noexcept { return counter_ ? time_counter() : static_cast<uint64_t>(steady_now_ns()); }
 
@@ -161,6 +167,7 @@ class alignas(128) Recorder {
   }
   void write(const Arrival& arrival) noexcept;
   void name_request() noexcept;
+  Slot& slot_of(uint64_t index) const noexcept { return slots_[index & mask_]; }
   void finish(uint64_t index, uint64_t arrived, uint64_t end, dist_status status) noexcept;
 
   Slot* const slots_;
@@ -169,6 +176,7 @@ class alignas(128) Recorder {
   bool opened_ = false;
   int32_t arrival_ = 0;
   uint32_t run_ = 0;
+  const uint32_t mask_;  // of the slot in an event's index
   uint64_t began_ = 0;
   uint64_t arrived_ = 0;
   uint64_t next_ = 0;  // the index of the next event
@@ -195,8 +203,9 @@ struct WorkerNumber {
 // The recorders of a strategy's replicas, and what their stamps mean.
 class FlightRecorder {
  public:
-  // Throws std::bad_alloc.
-  FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker = {});
+  // `length`: of each ring, one that Recorder allows. Throws std::bad_alloc.
+  FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker = {},
+                 int32_t length = Recorder::kDefaultEvents);
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
@@ -211,7 +220,9 @@ class FlightRecorder {
   Recorder& operator[](LocalReplica replica) noexcept { return recorders_[index(replica)]; }
   const Recorder& operator[](LocalReplica replica) const noexcept { return recorders_[index(replica)]; }
   bool uses_counter() const noexcept { return counter_; }
-  std::size_t bytes() const noexcept;
+  int32_t length() const noexcept { return length_; }
+  // Of address space: a ring takes memory as far as it has been written.
+  std::size_t bytes() const noexcept { return num_recorders() * sizeof(Recorder) + slot_bytes(); }
   // A sum of ticks in nanoseconds: at the first reading's scale, so that a sum never goes back.
   uint64_t sum_ns(uint64_t ticks) const noexcept;
 
@@ -241,10 +252,14 @@ class FlightRecorder {
   std::size_t num_recorders() const noexcept {
     return static_cast<std::size_t>(replicas_.local()) + (worker_.among_others() ? 1 : 0);
   }
+  std::size_t slot_bytes() const noexcept {
+    return num_recorders() * static_cast<std::size_t>(length_) * sizeof(Recorder::Slot);
+  }
 
   Memory& memory_;
   const ReplicaCount replicas_;
   const WorkerNumber worker_;
+  const int32_t length_;
   const bool counter_;
   const Moment first_;
   mutable std::atomic<double> ns_per_tick_{0};  // of sum_ns(); 0: not yet read
@@ -256,7 +271,7 @@ class FlightRecorder {
 
 inline void Recorder::write(const Arrival& arrival) noexcept {
   const uint64_t index = next_++;
-  Slot& slot = slots_[index & (kEvents - 1)];
+  Slot& slot = slot_of(index);
   std::atomic_ref<uint64_t>(slot[kVersion]).store(4 * index + 1, std::memory_order_relaxed);
   put(slot[kBegin], began_);
   put(slot[kArrived], 0);
@@ -293,7 +308,7 @@ inline void Recorder::open(const Arrival& arrival) noexcept {
 }
 
 inline void Recorder::finish(uint64_t index, uint64_t arrived, uint64_t end, dist_status status) noexcept {
-  Slot& slot = slots_[index & (kEvents - 1)];
+  Slot& slot = slot_of(index);
   std::atomic_ref<uint64_t>(slot[kVersion]).store(4 * index + 3, std::memory_order_relaxed);
   put(slot[kArrived], arrived);
   put(slot[kEnd], end);

@@ -81,9 +81,7 @@ Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
       by_round_(&memory),
       rounds_(&memory) {
   std::size_t most = 0;
-  const auto count = [&](const Recorder& each) {
-    most += std::min<std::size_t>(each.count() + 1, Recorder::kEvents + 1);
-  };
+  const auto count = [&](const Recorder& each) { most += std::min(each.count(), each.length()) + 1; };
   for (int r = 0; r < replicas_.local(); ++r) count(recorder[LocalReplica{r}]);
   if (recorder.outside() != nullptr) count(*recorder.outside());
   events_.reserve(most);
@@ -102,7 +100,8 @@ void Snapshot::read(const Recorder& recorder, GlobalReplica replica, const Fligh
   const uint64_t accepted = recorder.accepted();
   const int64_t request = recorder.request();
   const uint64_t end = recorder.count();
-  for (uint64_t index = end > Recorder::kEvents ? end - Recorder::kEvents : 0; index < end; ++index) {
+  const uint64_t length = recorder.length();
+  for (uint64_t index = end > length ? end - length : 0; index < end; ++index) {
     Recorder::Slot slot;
     if (recorder.read(index, slot)) events_.push_back(decode(slot, replica, scale));
   }

@@ -3,10 +3,16 @@
  * @file
  * Looking inside: what replicas do and did, as text.
  *
- * A flight recorder is always on. Each replica keeps its last 1,024 runs and collectives: when it came, when all had
+ * A flight recorder is always on. Each replica keeps its last 1,024 events, runs and collectives: when it came, when all had
  * come, when it went on, and with what; and sums over all that it ever did. That costs some nanoseconds a collective,
- * no allocation, lock or system call; reading disturbs nobody, so that it is fine while replicas run, or hang. The
- * memory comes from the strategy's allocator when the strategy is created.
+ * no allocation, lock or system call; reading disturbs nobody, so that it is fine while replicas run, or hang.
+ *
+ * dist_strategy_options.recorded_events asks for more or fewer events, up to 2^20 of each replica, and of what a worker does
+ * outside of its replicas. Their memory, 128 bytes each, comes from the strategy's allocator when the strategy is created, and
+ * is not touched before an event is written there: a long ring costs address space at first, and no time. While a trace or a
+ * table of stragglers is made, each event that there is takes some 200 bytes more. A strategy that is formed anew
+ * (dist_strategy_reform()) begins a new ring of that length. Servers and coordinators keep lists
+ * of their own, as long as ever; runs inside merge functions, and those of logical devices, are in no trace.
  *
  * Of several workers (workers.h) each records its own replicas, whose ids count those of all workers, and what it does with
  * others outside of its replicas' functions: reductions, checkpoints and the like. A reduce_apply over workers is recorded

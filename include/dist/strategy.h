@@ -106,11 +106,15 @@ typedef struct dist_strategy_options {
      moves to one that no replica is on, of its own affinity mask and of cpus; the mask stays as it is: dist_replica_enter().
      0: it never moves; dist_explain() says how often it might have. Not with DIST_THREADS_LIBRARY */
   int32_t move_host_threads;
+  /* how many events the flight recorder keeps of each replica (inspect.h), rounded up to a power of two: 1 to 2^20. 0:
+     1,024. Each takes 128 bytes of address space now, and of memory once it is written */
+  int32_t recorded_events;
+  int32_t reserved2; /* 0 */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                       \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                 \
   }
 
 /**

@@ -8,7 +8,7 @@
 #include "tests/abi/common.h"
 #include "tests/fuzz/bytes.h"
 
-enum { LONGEST_TAIL = 40, MOST_REPLICAS = 4 };
+enum { LONGEST_TAIL = 40, MOST_REPLICAS = 4, MOST_EVENTS = 3000 };
 
 static dist_strategy* strategy;
 
@@ -54,19 +54,25 @@ static void check(const given* g, dist_status status) {
 
 /* ---- A struct each ---- */
 
+/* A number there that is more than `most`, and legal, becomes that. */
+static void limit(const given* g, size_t at, int32_t most, int32_t legal) {
+  int32_t number;
+  if (g->size < at + sizeof number) return;
+  memcpy(&number, (char*)g->memory + at, sizeof number);
+  if (number > most && number <= legal) memcpy((char*)g->memory + at, &most, sizeof most);
+}
+
 static given create_strategy(bytes* in) {
-  given g = DECODE(in, dist_strategy_options, FIELD(dist_strategy_options, kind),
-                   FIELD(dist_strategy_options, threads), FIELD(dist_strategy_options, placement),
-                   FIELD(dist_strategy_options, reserved), FIELD(dist_strategy_options, timeout_ns),
-                   FIELD(dist_strategy_options, num_replicas), FIELD(dist_strategy_options, numerics),
-                   FIELD(dist_strategy_options, move_host_threads), FIELD(dist_strategy_options, helper_threads));
-  int32_t replicas;
-  const size_t at = offsetof(dist_strategy_options, num_replicas);
-  if (g.size >= at + sizeof replicas) { /* legal, but dear: hundreds of threads */
-    memcpy(&replicas, (char*)g.memory + at, sizeof replicas);
-    if (replicas > MOST_REPLICAS && replicas <= DIST_MAX_REPLICAS) replicas = MOST_REPLICAS;
-    memcpy((char*)g.memory + at, &replicas, sizeof replicas);
-  }
+  given g =
+      DECODE(in, dist_strategy_options, FIELD(dist_strategy_options, kind),
+             FIELD(dist_strategy_options, threads), FIELD(dist_strategy_options, placement),
+             FIELD(dist_strategy_options, reserved), FIELD(dist_strategy_options, timeout_ns),
+             FIELD(dist_strategy_options, num_replicas), FIELD(dist_strategy_options, numerics),
+             FIELD(dist_strategy_options, move_host_threads), FIELD(dist_strategy_options, helper_threads),
+             FIELD(dist_strategy_options, recorded_events), FIELD(dist_strategy_options, reserved2));
+  /* legal, but dear: hundreds of threads, and gigabytes where there are many CPUs */
+  limit(&g, offsetof(dist_strategy_options, num_replicas), MOST_REPLICAS, DIST_MAX_REPLICAS);
+  limit(&g, offsetof(dist_strategy_options, recorded_events), MOST_EVENTS, 1 << 20);
   dist_strategy* made = NULL;
   const dist_status status = dist_strategy_create(g.memory, &made);
   check(&g, status);

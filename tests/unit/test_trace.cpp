@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/collective_traits.hpp"
+#include "core/trace/chrome_trace.hpp"
 #include "core/trace/histogram.hpp"
 #include "core/trace/metrics.hpp"
 #include "core/trace/snapshot.hpp"
@@ -29,7 +30,7 @@ extern "C" {
 namespace dist {
 namespace {
 
-constexpr auto kEvents = static_cast<uint32_t>(Recorder::kEvents);
+constexpr auto kEvents = static_cast<uint32_t>(Recorder::kDefaultEvents);
 
 // An arrival all of whose fields follow from the round's number.
 Arrival arrival_of(uint32_t round, int members, const char* tag) {
@@ -69,7 +70,8 @@ void histogram_has_all_times(void**) {
     const uint64_t begin = Histogram::begin_of(place);
     const uint64_t end = Histogram::begin_of(place + 1);
     assert_true(begin <= ticks);
-    if (place + 1 < Histogram::kBuckets) assert_true(ticks < end && (end - begin) * 4 <= std::max<uint64_t>(begin, 4));
+    if (place + 1 < Histogram::kBuckets)
+      assert_true(ticks < end && (end - begin) * 4 <= std::max<uint64_t>(begin, 4));
     const uint64_t before = histogram.count(place);
     histogram.add(ticks);
     sum += ticks;
@@ -78,23 +80,28 @@ void histogram_has_all_times(void**) {
   };
   for (uint64_t ticks = 0; ticks < 5000; ++ticks) check(ticks);
   for (int power = 12; power < 64; ++power) {
-    for (int offset = -1; offset <= 1; ++offset) check((uint64_t{1} << power) + static_cast<uint64_t>(offset));
+    for (int offset = -1; offset <= 1; ++offset)
+      check((uint64_t{1} << power) + static_cast<uint64_t>(offset));
   }
   check(UINT64_MAX);
-  for (int i = 1; i < Histogram::kBuckets; ++i) assert_true(Histogram::begin_of(i) > Histogram::begin_of(i - 1));
+  for (int i = 1; i < Histogram::kBuckets; ++i)
+    assert_true(Histogram::begin_of(i) > Histogram::begin_of(i - 1));
 }
 
-void ring_keeps_the_latest(void**) {
+void keeps_the_latest(uint32_t length) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, ReplicaCount(2));
-  for (uint32_t n : {1u, kEvents - 1, kEvents, 2 * kEvents + 5}) {
+  FlightRecorder flight(*memory, ReplicaCount(2), {}, static_cast<int32_t>(length));
+  assert_int_equal(flight.length(), length);
+  assert_int_equal(flight.bytes(), 2 * (sizeof(Recorder) + length * sizeof(Recorder::Slot)));
+  assert_int_equal(flight.bytes(), (*memory).held() - sizeof(Memory));
+  for (uint32_t n : {1u, length - 1, length, 2 * length + 5}) {
     const uint64_t before = flight[LocalReplica{1}].count();
     for (uint32_t i = 0; i < n; ++i)
       take_part(flight[LocalReplica{1}], static_cast<uint32_t>(before) + i, 2, "");
     const uint64_t count = flight[LocalReplica{1}].count();
     assert_int_equal(count, before + n);
     const Snapshot snapshot(flight, *memory);
-    const std::size_t kept = count < kEvents ? count : kEvents;
+    const std::size_t kept = count < length ? count : length;
     assert_int_equal(snapshot.events().size(), kept);
     for (std::size_t i = 0; i < kept; ++i) {
       const Event& event = snapshot.events()[i];
@@ -105,12 +112,64 @@ void ring_keeps_the_latest(void**) {
       if (i != 0) assert_true(snapshot.events()[i - 1].end_ns <= event.begin_ns);
     }
     Recorder::Slot slot;
-    if (count > kEvents) assert_false(flight[LocalReplica{1}].read(count - kEvents - 1, slot));
+    if (count > length) assert_false(flight[LocalReplica{1}].read(count - length - 1, slot));
     assert_false(flight[LocalReplica{1}].read(count, slot));
   }
   assert_int_equal(flight[LocalReplica{1}].kind(DIST_COLLECTIVE_ALL_REDUCE).calls.get(),
                    flight[LocalReplica{1}].count());
   assert_int_equal(flight[LocalReplica{0}].count(), 0);
+}
+
+void ring_keeps_the_latest(void**) {
+  for (const uint32_t length : {1u, 2u, 64u, kEvents, 8 * kEvents}) keeps_the_latest(length);
+  CountingMemory memory;
+  assert_int_equal(FlightRecorder(*memory, ReplicaCount(1)).length(), kEvents);
+  // Of several workers what this one does outside of its replicas is a ring, too.
+  FlightRecorder flight(*memory, ReplicaCount(1), {0, 2}, 64);
+  for (uint32_t i = 0; i < 100; ++i) take_part(*flight.outside(), i, 1, "");
+  assert_int_equal(flight.bytes(), 2 * (sizeof(Recorder) + 64 * sizeof(Recorder::Slot)));
+  assert_int_equal(Snapshot(flight, *memory).events().size(), 64);
+}
+
+void append(const char* text, std::size_t size, void* user_data) {
+  static_cast<std::string*>(user_data)->append(text, size);
+}
+
+int count_of(const std::string& text, const char* words) {
+  int count = 0;
+  for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++count;
+  return count;
+}
+
+// What reading a full ring of that length takes, in bytes of memory; all of its rounds are there.
+std::size_t read_full_ring(uint32_t length) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, ReplicaCount(2), {}, static_cast<int32_t>(length));
+  for (uint32_t i = 0; i < length + 3; ++i) {
+    for (int r = 0; r < 2; ++r) take_part(flight[LocalReplica{r}], i, 2, i % 3 == 0 ? "third" : "");
+  }
+  const std::size_t before = (*memory).held();
+  const Snapshot snapshot(flight, *memory);
+  const std::size_t taken = (*memory).held() - before;
+  assert_int_equal(snapshot.events().size(), 2 * length);
+  assert_int_equal(snapshot.rounds().size(), length);
+  int64_t rounds = 0;
+  for (const Straggler& row : stragglers(snapshot, *memory)) rounds += row.times_last;
+  assert_int_equal(rounds, length);
+  std::string trace;
+  TextOut out(append, &trace);
+  write_chrome_trace(snapshot, {}, out);
+  out.flush();
+  assert_int_equal(count_of(trace, "\"name\":\"all_reduce\""), 2 * length);
+  return taken;
+}
+
+void reading_grows_with_the_ring(void**) {
+  const std::size_t less = read_full_ring(kEvents);
+  for (const uint32_t times : {4u, 32u}) {
+    const std::size_t more = read_full_ring(times * kEvents);
+    assert_true(more <= times * less && more >= times * less / 2);
+  }
 }
 
 void fields_come_back(void**) {
@@ -291,10 +350,6 @@ void the_last_to_come_is_found(void**) {
   assert_true(rows[1].replica != rows[2].replica);
 }
 
-void append(const char* text, std::size_t size, void* user_data) {
-  static_cast<std::string*>(user_data)->append(text, size);
-}
-
 void labels_of_any_length_and_bytes(void**) {
   CountingMemory memory;
   const FlightRecorder flight(*memory, ReplicaCount(1));
@@ -397,8 +452,8 @@ void the_latest_spans_stay(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(histogram_has_all_times),
-      cmocka_unit_test(ring_keeps_the_latest),         cmocka_unit_test(fields_come_back),
+      cmocka_unit_test(histogram_has_all_times),       cmocka_unit_test(ring_keeps_the_latest),
+      cmocka_unit_test(reading_grows_with_the_ring),   cmocka_unit_test(fields_come_back),
       cmocka_unit_test(what_has_begun_is_seen),        cmocka_unit_test(a_refused_call_meets_nobody),
       cmocka_unit_test(asynchronous_ones_overlap),     cmocka_unit_test(readers_see_whole_events),
       cmocka_unit_test(the_last_to_come_is_found),     cmocka_unit_test(labels_of_any_length_and_bytes),

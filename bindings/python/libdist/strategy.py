@@ -78,28 +78,28 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         executor: Optional[Executor] = None,
         max_workers: Optional[int] = None,
         helper_threads: bool = False,
+        recorded_events: int = 0,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
-        num_replicas: 0: as many as this process may use CPUs. timeout: seconds, the longest wait for a peer in one
-        collective; None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who
-        reduces values from outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's
-        threads; 0: the system's default. async_bytes: the most that asynchronous collectives may take that are under
-        way; 0: libdist's choice. cpus: where its threads may be, by the system's numbers: placement chooses among them, and
-        num_replicas 0 counts them; None: the calling thread's affinity mask. move_host_threads: a thread of the program's
-        that is a replica and keeps meeting another one on its CPU is moved to one that no replica is on; where it may run
-        stays as it is. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
-        it is of MULTI_WORKER_MIRRORED. numerics: what the bits of sums depend on where a call does not say, and those of
-        sums from outside: reduce() and the like, and variables.
+        num_replicas: 0: as many as this process may use CPUs. timeout: seconds, the longest wait for a peer in one collective;
+        None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who reduces values from
+        outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's threads; 0: the system's
+        default. async_bytes: the most that asynchronous collectives may take that are under way; 0: libdist's choice. cpus:
+        where its threads may be, by the system's numbers: placement chooses among them, and num_replicas 0 counts them; None:
+        the calling thread's affinity mask. move_host_threads: a thread of the program's that is a replica and keeps meeting
+        another one on its CPU is moved to one that no replica is on; where it may run stays as it is. cluster_resolver: what
+        describes the cluster; the strategy stays of one process, unless it is of MULTI_WORKER_MIRRORED. numerics: what the bits
+        of sums depend on where a call does not say, and those of sums from outside: reduce() and the like, and variables.
         budget: whose threads its runs and requests take, as other strategies' do. executor: its threads share loops, in place
         of oneTBB's; its submit() is called where a loop begins, for each thread that may help, and what it raises is a refusal.
         max_workers: how many help at most; None: one less than usable CPUs. helper_threads: with Threads.HOST, oneTBB's may.
+        recorded_events: events of each replica in write_trace(): at most 2**20, rounded up to a power of two; 0: 1,024.
 
-        Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is
-        TF_CONFIG. network: how the other workers are reached; None: as transport says. transport: how workers that are
-        other processes are reached. reform: when its workers re-form. replicas_of_workers: how many
-        each has; None: all as many as this one. staging_bytes: most of tensors that are on their way at a time, with the
-        same bits; 0: 64 MiB.
+        Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is TF_CONFIG.
+        network: how the other workers are reached; None: as transport says. transport: how workers that are other processes are
+        reached. reform: when its workers re-form. replicas_of_workers: how many each has; None: all as many as this one.
+        staging_bytes: most of tensors that are on their way at a time, with the same bits; 0: 64 MiB.
 
         Of StrategyKind.MESH: device_assignment says how many replicas and logical devices there are. axes: in which
         directions a replica's devices lie, and how many, the last running fastest: {"rows": 2, "columns": 4}.
@@ -148,7 +148,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         if joined is not None:
             options.network = joined.handle
         shared = give_budget(options, budget)
-        options.helper_threads = int(helper_threads)
+        options.helper_threads, options.recorded_events = int(helper_threads), recorded_events
         if cpus:
             options.set_cpus(list(cpus), len(cpus))
         if replicas_of_workers is not None:

@@ -90,7 +90,10 @@ class Options(unittest.TestCase):
     def test_stacks_and_room(self):
         with Strategy(2, stack_size_bytes=1 << 20, async_bytes=1 << 20) as strategy:
             self.assertEqual(strategy.run(lambda replica: replica.all_reduce("SUM", np.ones(1)).tolist()), [[2.0]] * 2)
-        for bad in ({"stack_size_bytes": 1}, {"stack_size_bytes": -1}, {"async_bytes": -1}):
+        for recorded, events in ((2000, "the last 2048 events"), (0, "the last 1024 events")):
+            with Strategy(1, recorded_events=recorded) as strategy:
+                self.assertIn(events, strategy.explain())
+        for bad in ({"recorded_events": -1}, {"recorded_events": 2**20 + 1}, {"stack_size_bytes": 1}, {"stack_size_bytes": -1}, {"async_bytes": -1}):
             with self.subTest(str(bad)), self.assertRaises(libdist.InvalidArgument):
                 Strategy(2, **bad)
 

@@ -63,6 +63,7 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   fn("network", all.network);
   fn("staging_bytes", all.staging_bytes);
   fn("move_host_threads", all.move_host_threads);
+  fn("recorded_events", all.recorded_events);
   Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
                    all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
                    all.replicas_of_workers != nullptr || all.cpus != nullptr || all.budget != nullptr ||

@@ -1778,6 +1778,10 @@ extern void _wrap_dist_strategy_options_helper_threads_set_cdist_41a0433f956760a
 extern swig_intgo _wrap_dist_strategy_options_helper_threads_get_cdist_41a0433f956760a4(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_41a0433f956760a4(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_41a0433f956760a4(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_recorded_events_set_cdist_41a0433f956760a4(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_recorded_events_get_cdist_41a0433f956760a4(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_reserved2_set_cdist_41a0433f956760a4(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_reserved2_get_cdist_41a0433f956760a4(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_41a0433f956760a4(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_41a0433f956760a4(void);
 extern void _wrap_delete_dist_strategy_options_cdist_41a0433f956760a4(uintptr_t arg1);
@@ -6716,6 +6720,32 @@ func (arg1 SwigcptrDist_strategy_options) GetMove_host_threads() (_swig_ret int)
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_options) SetRecorded_events(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_recorded_events_set_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetRecorded_events() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_recorded_events_get_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetReserved2(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_reserved2_set_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetReserved2() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_reserved2_get_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
 	C._wrap_dist_strategy_options_count_memory_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0))
@@ -6850,6 +6880,10 @@ type Dist_strategy_options interface {
 	GetHelper_threads() (_swig_ret int)
 	SetMove_host_threads(arg2 int)
 	GetMove_host_threads() (_swig_ret int)
+	SetRecorded_events(arg2 int)
+	GetRecorded_events() (_swig_ret int)
+	SetReserved2(arg2 int)
+	GetReserved2() (_swig_ret int)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)

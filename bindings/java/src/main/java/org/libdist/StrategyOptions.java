@@ -37,6 +37,7 @@ public final class StrategyOptions {
     private Transport transport = Transport.AUTO;
     private Reform reform = Reform.EXPLICIT;
     private Executor executor;
+    private int recordedEvents;
     private long asyncBytes;
     private long stackSizeBytes;
     private Numerics numerics = Numerics.ORDERED;
@@ -72,6 +73,7 @@ public final class StrategyOptions {
         copy.transport = transport;
         copy.reform = reform;
         copy.executor = executor;
+        copy.recordedEvents = recordedEvents;
         copy.asyncBytes = asyncBytes;
         copy.stackSizeBytes = stackSizeBytes;
         copy.numerics = numerics;
@@ -277,6 +279,16 @@ public final class StrategyOptions {
     }
 
     /**
+     * How many events of each replica {@link Strategy#writeTrace} has: at most 2<sup>20</sup>, rounded up to a power of
+     * two; 0: 1,024.
+     */
+    public StrategyOptions recordedEvents(int recordedEvents) {
+        StrategyOptions copy = copy();
+        copy.recordedEvents = recordedEvents;
+        return copy;
+    }
+
+    /**
      * The most memory that collectives under way may take that wait for others; 0: 64 MiB, or 2 MiB a replica
      * where that is more.
      */
@@ -363,6 +375,7 @@ public final class StrategyOptions {
             options.set_cpus(cpus, cpus.length);
         }
         options.setMove_host_threads(moveHostThreads ? 1 : 0);
+        options.setRecorded_events(recordedEvents);
         if (replicasOfWorkers != null) {
             options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);
         }

@@ -149,7 +149,7 @@ final class Words {
             + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"
             + "|m(ax|in)_shard_bytes|max_shards|min_workers|credit_bytes|replicas_of_workers|staging_bytes"
             + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call"
-            + "|bind_address|move_host_threads|closures_per_worker|colocate_with|max_(losses|message_bytes|staleness)");
+            + "|bind_address|move_host_threads|recorded_events|closures_per_worker|colocate_with|max_(losses|message_bytes|staleness)");
 
     private static final Pattern NEXT_WORD = Pattern.compile("_([a-z0-9])");
 

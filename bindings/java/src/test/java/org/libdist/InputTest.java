@@ -256,11 +256,11 @@ final class InputTest {
     private static void inside() {
         ConcurrentLinkedQueue<String> lines = new ConcurrentLinkedQueue<>();
         try (Strategy strategy = new Strategy(
-                     StrategyOptions.DEFAULT.replicas(3).log((level, line) -> lines.add(level + line)))) {
+                     StrategyOptions.DEFAULT.replicas(3).recordedEvents(2000).log((level, line) -> lines.add(level + line)))) {
             for (int i = 0; i < 3; i++) {
                 strategy.run(replica -> replica.barrier(CollectiveOptions.tag("ünd")));
             }
-            check(strategy.explain().contains("replicas"), strategy.explain());
+            check(strategy.explain().contains("the last 2048 events"), strategy.explain());
             check(strategy.writeTrace().contains("ünd"));
             check(strategy.writeMetrics("main").contains("strategy=\"main\""));
             List<Straggler> rows = strategy.stragglers();
@@ -275,6 +275,12 @@ final class InputTest {
             check(strategy.clusterResolver().isEmpty());
             equal(200, Dist.version());
             check(!Dist.hasFeature("teleport"));
+        }
+        for (int wrong : new int[] {-1, (1 << 20) + 1}) {
+            DistException refused = thrown(DistException.class,
+                    () -> new Strategy(StrategyOptions.DEFAULT.replicas(1).recordedEvents(wrong)));
+            equal(Status.INVALID_ARGUMENT, refused.status());
+            check(refused.getMessage().contains("recordedEvents is " + wrong), refused.getMessage());
         }
     }
 
