@@ -2,12 +2,15 @@
 #include "core/base/memory.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 
 namespace dist {
 namespace {
 
 void* system_alloc(void*, std::size_t bytes, std::size_t align) {
+  // malloc() has small blocks at hand; aligned ones are cut out of larger ones.
+  if (align <= alignof(std::max_align_t)) return std::malloc(bytes);
   void* memory = nullptr;
   return posix_memalign(&memory, std::max(align, sizeof(void*)), bytes) == 0 ? memory : nullptr;
 }

@@ -185,11 +185,10 @@ Status Reducer::add_fold(std::span<const dist_tensor> tensors, const Path& path,
 Status Reducer::check_leaf(std::span<const dist_tensor> tensors, const Path& path,
                            uint32_t* out_axes) const noexcept {
   const dist_tensor& first = tensors[0];
-  const PathText where(path);
   if (!check_op(op_, first.dtype).ok())
-    return invalid_argument("%s: %s", where.c_str(), last_error().message);
+    return invalid_argument("%s: %s", PathText(path).c_str(), last_error().message);
   DIST_TRY(check_numerics_of(context_.numerics, first.dtype));
-  DIST_TRY(check_axes(axes_, first.ndim, where.c_str(), out_axes));
+  if (!axes_.empty()) DIST_TRY(check_axes(axes_, first.ndim, PathText(path).c_str(), out_axes));
   for (std::size_t r = 1; r < tensors.size(); ++r) {
     bool equal = tensors[r].dtype == first.dtype && tensors[r].ndim == first.ndim;
     for (int32_t i = 0; equal && i < first.ndim; ++i) {
@@ -200,7 +199,7 @@ Status Reducer::check_leaf(std::span<const dist_tensor> tensors, const Path& pat
     char other[160];
     describe(first, one, sizeof one);
     describe(tensors[r], other, sizeof other);
-    return invalid_argument("%s: replica 0 has %s, replica %zu %s; %s", where.c_str(), one, r, other,
+    return invalid_argument("%s: replica 0 has %s, replica %zu %s; %s", PathText(path).c_str(), one, r, other,
                             !to_one_tensor() ? "all have one dtype and shape"
                             : axes_.empty()  ? "without axes all have one dtype and shape"
                                              : "sizes may differ along the axes that are reduced only");
