@@ -221,7 +221,7 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   for (int r = 0; r < size_; ++r) {
     ErrorRecord why;
     if (!here.exchange->refuses(group_, r, &why)) continue;
-    return give_up(refusal(group_, call, mine.signature.tag, sequence(number), why));
+    return give_up(refusal(group_, call.collective, mine.signature.tag, sequence(number), why));
   }
   open(here, rank, number, *here.exchange);
 }

@@ -253,7 +253,7 @@ Status PlannedWork::put_together(const Member& member, Plan& plan) noexcept {
     if (rank < 0) continue;
     ErrorRecord why;
     plan.parts[k].exchange->refuses(group, rank, &why);
-    return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
+    return group.refuse(member.me, refusal(group, call.collective, member.tag, group.sequence(member.me), why));
   }
   return kOk;
 }

@@ -33,26 +33,15 @@ class CheckedCalls {
   };
   Again find(dist_reduce_op op, int32_t numerics, const char* tag, const dist_tensor& in,
              const dist_tensor& out) const noexcept {
-    if (!plain(in) || !plain(out)) return {};
+    if (!plain(in)) return {};
     const Entry& entry = entries_[place(op, in)];
     const Signature& known = entry.signature;
     if (known.collective != Collective::kAllReduce || known.op != op || known.numerics != numerics ||
         !tagged(known, tag)) {
       return {};
     }
-    if (in.dtype != known.dtype || out.dtype != entry.out_dtype || in.ndim != known.ndim ||
-        out.ndim != known.ndim) {
-      return {};
-    }
-    for (int32_t i = 0; i < in.ndim; ++i) {
-      if (in.shape[i] != known.shape[i] || out.shape[i] != known.shape[i]) return {};
-    }
-    if (in.data == nullptr || out.data == nullptr) return {};
-    const OneTensor& one = entry.one;
-    const bool in_place = in.data == out.data;
-    if (in_place ? one.bytes != one.out_bytes : overlap(in.data, one.bytes, out.data, one.out_bytes))
-      return {};
-    return {&known, &one, in_place};
+    if (!entry.item.is_of(in, out)) return {};
+    return {&known, &entry.one, in.data == out.data};
   }
 
   // Fills what Call::check() and close_digest() would fill. False: `call` is not known to be good, and
@@ -81,16 +70,44 @@ class CheckedCalls {
     if (!repeatable(call)) return keep_other(call, where, signature);
     Entry& entry = entries_[place(call.op, call.in[0])];
     entry.signature = signature;
-    entry.out_dtype = call.out[0].dtype;
+    if (!entry.item.keep(call.in[0], call.out[0])) entry.signature.collective = Collective::kNone;
     entry.one = OneTensor(call);
-    // Without elements, the sizes do not tell whether tensors overlap: the entry is made empty.
-    if (call.bytes == 0) entry.signature.collective = Collective::kNone;
   }
 
  private:
+  // The dense input and output of one tensor of an all_reduce.
+  struct Item {
+    dist_dtype dtype = 0;
+    dist_dtype out_dtype = 0;
+    int32_t ndim = 0;
+    int64_t shape[Signature::kDims] = {};
+    std::size_t bytes = 0;
+    std::size_t out_bytes = 0;
+
+    // False: they cannot be kept. Without elements, the sizes do not tell whether tensors overlap.
+    bool keep(const dist_tensor& in, const dist_tensor& out) noexcept {
+      const std::size_t elements = elements_of(in);
+      if (!plain(in) || !plain(out) || elements == 0) return false;
+      dtype = in.dtype;
+      out_dtype = out.dtype;
+      ndim = in.ndim;
+      std::copy_n(in.shape, in.ndim, shape);
+      bytes = elements * dtype_size(dtype);
+      out_bytes = elements * dtype_size(out_dtype);
+      return true;
+    }
+    bool is_of(const dist_tensor& in, const dist_tensor& out) const noexcept {
+      if (in.dtype != dtype || out.dtype != out_dtype || in.ndim != ndim || out.ndim != ndim) return false;
+      if (!plain(in) || !plain(out) || in.data == nullptr || out.data == nullptr) return false;
+      for (int32_t i = 0; i < ndim; ++i) {
+        if (in.shape[i] != shape[i] || out.shape[i] != shape[i]) return false;
+      }
+      return in.data == out.data ? bytes == out_bytes : !overlap(in.data, bytes, out.data, out_bytes);
+    }
+  };
   struct Entry {
     Signature signature;
-    dist_dtype out_dtype = 0;
+    Item item;
     OneTensor one;
   };
   static constexpr std::size_t kTensors = 8;  // how many entries calls with tensors have
@@ -129,23 +146,6 @@ class CheckedCalls {
   // Lists of a few dense tensors in an all_reduce.
   struct ListEntry {
     static constexpr std::size_t kMost = 8;
-    struct Item {
-      dist_dtype dtype = 0;
-      dist_dtype out_dtype = 0;
-      int32_t ndim = 0;
-      int64_t shape[Signature::kDims] = {};
-      std::size_t bytes = 0;
-      std::size_t out_bytes = 0;
-
-      bool is_of(const dist_tensor& in, const dist_tensor& out) const noexcept {
-        if (in.dtype != dtype || out.dtype != out_dtype || in.ndim != ndim || out.ndim != ndim) return false;
-        if (!plain(in) || !plain(out) || in.data == nullptr || out.data == nullptr) return false;
-        for (int32_t i = 0; i < ndim; ++i) {
-          if (in.shape[i] != shape[i] || out.shape[i] != shape[i]) return false;
-        }
-        return in.data == out.data ? bytes == out_bytes : !overlap(in.data, bytes, out.data, out_bytes);
-      }
-    };
     Signature signature;
     std::size_t bytes = 0;
     Item items[kMost];
@@ -188,20 +188,7 @@ class CheckedCalls {
     entry.signature = signature;
     entry.bytes = call.bytes;
     for (std::size_t t = 0; t < call.n; ++t) {
-      const dist_tensor& in = call.in[t];
-      ListEntry::Item& item = entry.items[t];
-      item.dtype = in.dtype;
-      item.out_dtype = call.out[t].dtype;
-      item.ndim = in.ndim;
-      const auto elements = static_cast<std::size_t>(elements_of(in));
-      item.bytes = elements * dtype_size(item.dtype);
-      item.out_bytes = elements * dtype_size(item.out_dtype);
-      // Without elements, the sizes do not tell whether tensors overlap.
-      if (!plain(in) || elements == 0) {
-        entry.signature.collective = Collective::kNone;
-        return;
-      }
-      std::copy_n(in.shape, in.ndim, item.shape);
+      if (!entry.items[t].keep(call.in[t], call.out[t])) entry.signature.collective = Collective::kNone;
     }
   }
 

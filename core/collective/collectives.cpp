@@ -33,7 +33,7 @@ class Offers {
 };
 
 ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& why) noexcept {
-  return refusal(member.group, call, member.tag, member.group.sequence(member.me), why);
+  return refusal(member.group, call.collective, member.tag, member.group.sequence(member.me), why);
 }
 
 // Writes the report if the members' tensors do not fit together, as far as this concerns `rank`. This
@@ -82,28 +82,37 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   }
 }
 
-// For one tensor whose bytes travel with the slot.
-template <class Published>
-Status reduce_at_once(const Member& member, const Call& call, Published&& published) noexcept {
+// For one tensor whose bytes travel with the slot. waits() is called before the member waits for long.
+template <class Published, class Waits>
+Status reduce_one(const Member& member, const OneTensor& one, const dist_tensor& in, const dist_tensor& out,
+                  Published&& published, Waits&& waits) noexcept {
   Group& group = member.group;
-  const dist_tensor& in = call.in[0];
   Slot& slot = group.outgoing(member.me);
-  std::byte* const brought = group.outgoing_bytes(member.me, call.bytes);
+  std::memcpy(group.outgoing_bytes(member.me, one.bytes), in.data, one.bytes);
   slot.travels = 0;
-  if (!call.strided) [[likely]] {
-    std::memcpy(brought, in.data, call.bytes);
-  } else {
-    put_packed(in, brought);
-    slot.travels = Slot::kStays;
-  }
-  slot.extra = call.out[0].data;
-  const auto fetch = [&](int peer) { group.fetch_bytes(member.me, peer, call.bytes); };
-  DIST_TRY(group.arrive(member.me, member.timeout_ns, published, fetch, [] {}));
-  const OneTensor one(call);
-  return reduce_brought(member, one, call.strided, [&](const std::byte** src) {
+  slot.extra = out.data;
+  const auto fetch = [&](int peer) { group.fetch_bytes(member.me, peer, one.bytes); };
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published, fetch, waits));
+  return reduce_brought(member, one, false, [&](const std::byte** src) {
     const FpEnvironment environment;
-    if (!call.strided) [[likely]]
-      return reduce_whole(member, one, src, call.out[0].data);
+    auto* dst = static_cast<std::byte*>(out.data);
+    const auto members = static_cast<std::size_t>(group.size());
+    one.kernel({src, &dst, members, 1, one.elements(), static_cast<double>(members), false});
+  });
+}
+
+// The same where this member's input or output has gaps.
+template <class Published>
+[[gnu::noinline]] Status reduce_one_with_gaps(const Member& member, const Call& call,
+                                              Published&& published) noexcept {
+  Group& group = member.group;
+  Slot& slot = group.outgoing(member.me);
+  put_packed(call.in[0], group.outgoing_bytes(member.me, call.bytes));
+  slot.travels = Slot::kStays;
+  slot.extra = call.out[0].data;
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
+  return reduce_brought(member, OneTensor(call), true, [&](const std::byte** src) {
+    const FpEnvironment environment;
     reduce_packed(call, src, static_cast<std::size_t>(group.size()));
   });
 }
@@ -239,18 +248,13 @@ class LateRecord {
   LateRecord(const LateRecord&) = delete;
   LateRecord& operator=(const LateRecord&) = delete;
 
-  void came() noexcept {
-    if (member_.recorder != nullptr) began_ = member_.recorder->now();
-  }
+  void came() noexcept { began_ = member_.recorder->now(); }
   void waits() noexcept {
-    if (member_.recorder != nullptr && !open_) open();
-  }
-  void arrived() noexcept {
-    if (member_.recorder != nullptr) arrived_ = member_.recorder->now();
-  }
-  Status over(Status status) noexcept {
-    if (member_.recorder == nullptr) return status;
     if (!open_) open();
+  }
+  void arrived() noexcept { arrived_ = member_.recorder->now(); }
+  Status over(Status status) noexcept {
+    waits();
     member_.recorder->arrived(arrived_);
     member_.recorder->close(status.code());
     return status;
@@ -275,23 +279,7 @@ class LateRecord {
 // Up to so many bytes, the work is over sooner than the clock is read.
 constexpr std::size_t kInstantBytes = std::size_t{16} << 10;
 
-// One dense tensor, whose bytes travel with the slot; and one of which each member does a part.
-Status reduce_one(const Member& member, const OneTensor& one, const dist_tensor& in, dist_tensor& out,
-                  LateRecord& record) noexcept {
-  Group& group = member.group;
-  Slot& slot = group.outgoing(member.me);
-  std::memcpy(group.outgoing_bytes(member.me, one.bytes), in.data, one.bytes);
-  slot.travels = 0;
-  slot.extra = out.data;
-  const auto fetch = [&](int peer) { group.fetch_bytes(member.me, peer, one.bytes); };
-  DIST_TRY(group.arrive(
-      member.me, member.timeout_ns, [&] { record.came(); }, fetch, [&] { record.waits(); }));
-  return reduce_brought(member, one, false, [&](const std::byte** src) {
-    const FpEnvironment environment;
-    reduce_whole(member, one, src, out.data);
-  });
-}
-
+// One dense tensor, of which each member does a part.
 Status reduce_one_in_parts(const Member& member, dist_reduce_op op, const OneTensor& one,
                            const dist_tensor& in, dist_tensor& out, LateRecord& record) noexcept {
   Group& group = member.group;
@@ -328,7 +316,10 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   const Route route =
       route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, group.size()),
                 call.can_travel(), call.bytes});
-  if (route == Route::kTravels) return reduce_at_once(member, call, published);
+  if (route == Route::kTravels) {
+    if (call.strided) return reduce_one_with_gaps(member, call, published);
+    return reduce_one(member, OneTensor(call), call.in[0], call.out[0], published, [] {});
+  }
   if (route == Route::kNothing) return group.arrive(member.me, member.timeout_ns, published);
   const auto work = [&] {
     if (!group.oversubscribed()) return work_in_parts(member, call, published);
@@ -347,10 +338,10 @@ Status not_over_workers(const char* what) noexcept {
               "%s cannot be made over several workers; use one process, or blocking collectives", what);
 }
 
-ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64_t sequence,
+ErrorRecord refusal(const Group& group, Collective collective, const char* tag, int64_t sequence,
                     const ErrorRecord& why) noexcept {
   ErrorRecord report = why;
-  report.collective = static_cast<int32_t>(call.collective);
+  report.collective = static_cast<int32_t>(collective);
   report.group = std::max(group.number(), 0);
   report.sequence = sequence;
   copy_shown(report.tag, tag);
@@ -358,7 +349,7 @@ ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64
   char of_group[32] = "";
   if (report.group != 0) std::snprintf(of_group, sizeof of_group, " of group %d", report.group);
   std::snprintf(report.message, sizeof report.message, "%s #%lld%s%s%s%s: %.900s",
-                collective_name(call.collective), static_cast<long long>(sequence), tagged ? " (tag " : "",
+                collective_name(collective), static_cast<long long>(sequence), tagged ? " (tag " : "",
                 report.tag, tagged ? ")" : "", of_group, why.message);
   return report;
 }
@@ -372,8 +363,8 @@ Status collective(const Member& member, Call& call) noexcept {
 std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
                                        const dist_tensor& in, dist_tensor& out) noexcept {
   Group& group = member.group;
-  if (member.checked == nullptr || member.meeting != nullptr || group.oversubscribed() || group.size() == 1 ||
-      numerics != DIST_NUMERICS_ORDERED) {
+  if (member.checked == nullptr || member.recorder == nullptr || member.meeting != nullptr ||
+      group.oversubscribed() || group.size() == 1 || numerics != DIST_NUMERICS_ORDERED) {
     return {};
   }
   const CheckedCalls::Again again = member.checked->find(op, numerics, member.tag, in, out);
@@ -384,7 +375,9 @@ std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, 
   Signature& signature = group.outgoing_signature(member.me);
   if (signature.digest != again.signature->digest) signature = *again.signature;
   LateRecord record(member, signature, one.bytes);
-  return record.over(travels ? reduce_one(member, one, in, out, record)
+  const auto came = [&] { record.came(); };
+  const auto waits = [&] { record.waits(); };
+  return record.over(travels ? reduce_one(member, one, in, out, came, waits)
                              : reduce_one_in_parts(member, op, one, in, out, record));
 }
 

@@ -19,7 +19,7 @@
 namespace dist {
 
 // The report `why`, as Exchange::refuses() makes it, with the fields that every report has.
-ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64_t sequence,
+ErrorRecord refusal(const Group& group, Collective collective, const char* tag, int64_t sequence,
                     const ErrorRecord& why) noexcept;
 
 // Checks the call and makes it, blocking.

@@ -122,9 +122,7 @@ bool Exchange::joins_once() const noexcept {
 
 bool Exchange::pulls() const noexcept {
   const CollectiveTraits& traits = call_.traits();
-  if (bytes() > kPullBytes || traits.reduces || traits.destinations != Ends::kAll || traits.pairs() ||
-      traits.swaps())
-    return false;
+  if (bytes() > kPullBytes || traits.reduces || traits.destinations != Ends::kAll) return false;
   if (traits.joins ? !joins_once() : strided_ || traits.sources != Ends::kRoot) return false;
   for (std::size_t t = 0; t < call_.n; ++t) {
     if (size_ > 1 && out_of(0, t) == out_of(1, t) && out_of(0, t) != nullptr) return false;
@@ -136,17 +134,13 @@ bool Exchange::pulls() const noexcept {
 void Exchange::run_all() const noexcept {
   TaskList::Cursor cursor;
   if (!joins_once()) return run({0, units()}, cursor, [] { return true; });
+  pull(0, [] { return true; });
   for (std::size_t t = 0; t < call_.n; ++t) {
-    const std::size_t step = tasks_.inner(t) * dtype_size(tasks_.dtype_of(t));
-    std::byte* const joined = out_of(0, t);
-    std::size_t at = 0;
-    for (int p = 0; p < size_; ++p) {
-      const std::size_t bytes = static_cast<std::size_t>(tasks_.part(p, t)) * step;
-      if (bytes != 0 && in_of(p, t) != joined + at) std::memcpy(joined + at, in_of(p, t), bytes);
-      at += bytes;
-    }
-    for (int r = 1; r < size_ && at != 0; ++r) {
-      if (out_of(r, t) != joined) std::memcpy(out_of(r, t), joined, at);
+    const std::byte* const joined = out_of(0, t);
+    const std::size_t bytes =
+        static_cast<std::size_t>(tasks_.whole(0, t)) * tasks_.inner(t) * dtype_size(tasks_.dtype_of(t));
+    for (int r = 1; r < size_ && bytes != 0; ++r) {
+      if (out_of(r, t) != joined) std::memcpy(out_of(r, t), joined, bytes);
     }
   }
 }

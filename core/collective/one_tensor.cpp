@@ -68,10 +68,8 @@ bool reduce_part(const Member& member, const OneTensor& one) noexcept {
                                                    int peer) noexcept {
   ErrorRecord why;
   overlap_report(member.group, member.me, peer, 0, traits_of(collective).alike(), &why);
-  Call call;
-  call.collective = collective;
-  return member.group.refuse(member.me,
-                             refusal(member.group, call, member.tag, member.group.sequence(member.me), why));
+  return member.group.refuse(
+      member.me, refusal(member.group, collective, member.tag, member.group.sequence(member.me), why));
 }
 
 }  // namespace dist

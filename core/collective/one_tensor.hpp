@@ -33,14 +33,6 @@ bool reduces_in_parts(const Member& member, const OneTensor& one, bool in_place)
 // buffers overlap; Exchange finds out.
 bool reduce_part(const Member& member, const OneTensor& one) noexcept;
 
-// All elements, of `src` of each member, into `out`.
-inline void reduce_whole(const Member& member, const OneTensor& one, const std::byte** src,
-                         void* out) noexcept {
-  auto* dst = static_cast<std::byte*>(out);
-  const auto members = static_cast<std::size_t>(member.group.size());
-  one.kernel({src, &dst, members, 1, one.elements(), static_cast<double>(members), false});
-}
-
 // Fails: a peer's buffer overlaps this member's output.
 Status refuse_overlap(const Member& member, Collective collective, int peer) noexcept;
 

@@ -274,7 +274,7 @@ uint64_t mix_update(uint64_t digest, const Update& update) noexcept {
   Group& group = member.group;
   ErrorRecord why;
   exchange.refuses(group, member.me, &why);
-  return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
+  return group.refuse(member.me, refusal(group, call.collective, member.tag, group.sequence(member.me), why));
 }
 
 // One round: states it, meets, and does this member's share. work(pass, sums) returns what is to be done to a

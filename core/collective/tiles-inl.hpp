@@ -160,7 +160,7 @@ Status meet_on_tiles(const Member& member, const Bringing& bringing, Draft&& dra
     if (!work(brought, &why)) {
       Call call;
       call.collective = signature.collective;
-      return group.refuse(me, refusal(group, call, member.tag, group.sequence(me), why));
+      return group.refuse(me, refusal(group, call.collective, member.tag, group.sequence(me), why));
     }
   }
   return group.finish(me);

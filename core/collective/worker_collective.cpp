@@ -45,7 +45,7 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   const int me = members.first() + member.me;
   ErrorRecord why;
   const auto refuse = [&] {
-    group.condemn(refusal(group, call, member.tag, group.sequence(member.me), why));
+    group.condemn(refusal(group, call.collective, member.tag, group.sequence(member.me), why));
     if (member.me == 0) meeting.release();
     return group.finish(member.me);
   };

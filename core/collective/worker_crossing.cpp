@@ -66,7 +66,8 @@ WorkerCrossing::State WorkerCrossing::advance() noexcept {
 }
 
 void WorkerCrossing::refuse(const ErrorRecord& why) noexcept {
-  group_.condemn(refusal(group_, call(), signature_.tag, static_cast<int64_t>(round_.number()), why));
+  group_.condemn(
+      refusal(group_, call().collective, signature_.tag, static_cast<int64_t>(round_.number()), why));
 }
 
 // What the members of all workers say about their tensors; false: the group is poisoned.

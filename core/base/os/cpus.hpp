@@ -23,8 +23,8 @@ int usable_cpus(const char* root = "") noexcept;
 int usable_cpus(int allowed, double quota) noexcept;
 int allowed_cpus() noexcept;
 
+int ask_current_cpu() noexcept;  // of the C library
 // The CPU that runs this thread now; cheap (Linux: no system call). Negative where unknown.
-int ask_current_cpu() noexcept;
 inline int current_cpu() noexcept {
 #ifdef DIST_HAS_RSEQ
   // What the kernel writes whenever it puts the thread on a CPU; negative before that.

@@ -133,17 +133,34 @@ static void gaps_come_and_go(void **state) {
   }
 }
 
+typedef struct odd_case {
+  int what;
+  dist_status status;
+  const char *words;
+} odd_case;
+static const odd_case cases[] = {{OVERLAP, DIST_INVALID_ARGUMENT, "overlapping buffers"},
+                                 {OTHER_SHAPE, DIST_INVALID_ARGUMENT, "all_reduce"},
+                                 {LEAVES, DIST_ABORTED, "all_reduce"}};
+
+/* All have the same report of the last all_reduce, but one that left. */
+static void assert_told(const dist_status *status, const report *reports, int32_t replicas, int32_t odd_one,
+                        const odd_case *odd) {
+  const int32_t other = odd_one == 0 ? 1 : 0;
+  for (int32_t i = 0; i < replicas; i++) {
+    if (i == odd_one && odd->what == LEAVES) continue;
+    assert_int_equal(status[i], odd->status);
+    assert_int_equal(reports[i].code, odd->status);
+    assert_has(reports[i].message, odd->words);
+    assert_int_equal(reports[i].collective, DIST_COLLECTIVE_ALL_REDUCE);
+    assert_int_equal(reports[i].sequence, 2 * TIMES - 1); /* a barrier each time, too */
+    assert_string_equal(reports[i].message, reports[other].message);
+  }
+}
+
 /* Whatever a peer does instead, all replicas get one report, and the next run begins afresh. */
 static void peers_that_do_something_else(void **state) {
   (void)state;
   static repeats r;
-  static const struct {
-    int what;
-    dist_status status;
-    const char *words;
-  } cases[] = {{OVERLAP, DIST_INVALID_ARGUMENT, "overlapping buffers"},
-               {OTHER_SHAPE, DIST_INVALID_ARGUMENT, "all_reduce"},
-               {LEAVES, DIST_ABORTED, "all_reduce"}};
   for (int32_t replicas = 2; replicas <= 4; replicas += 2) {
     dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     for (size_t k = 0; k < COUNT_OF(cases) * COUNT_OF(lengths); k++) {
@@ -158,15 +175,7 @@ static void peers_that_do_something_else(void **state) {
                     .what = cases[c].what};
       if (r.length < 16) continue; /* so that one byte further there is something to overlap */
       assert_int_not_equal(dist_run(strategy, repeat, &r, NULL), DIST_OK);
-      for (int32_t i = 0; i < replicas; i++) {
-        if (i == r.odd_one && r.what == LEAVES) continue;
-        assert_int_equal(r.status[i], cases[c].status);
-        assert_int_equal(r.status[i], r.reports[i].code);
-        assert_has(r.reports[i].message, cases[c].words);
-        assert_int_equal(r.reports[i].collective, DIST_COLLECTIVE_ALL_REDUCE);
-        assert_int_equal(r.reports[i].sequence, 2 * TIMES - 1);
-        assert_string_equal(r.reports[i].message, r.reports[r.odd_one == 0 ? 1 : 0].message);
-      }
+      assert_told(r.status, r.reports, replicas, r.odd_one, &cases[c]);
       r.odd_one = -1;
       assert_ok(dist_run(strategy, repeat, &r, NULL));
     }
@@ -263,13 +272,6 @@ static void short_lists(void **state) {
 static void lists_of_peers_that_do_something_else(void **state) {
   (void)state;
   static lists l;
-  static const struct {
-    int what;
-    dist_status status;
-    const char *words;
-  } cases[] = {{OVERLAP, DIST_INVALID_ARGUMENT, "overlapping buffers"},
-               {OTHER_SHAPE, DIST_INVALID_ARGUMENT, "all_reduce"},
-               {LEAVES, DIST_ABORTED, "all_reduce"}};
   static const int64_t lengths[LISTED] = {5, 3, 40, 20, 7, 9, 9, 30, 6};
   for (int32_t replicas = 2; replicas <= 4; replicas += 2) {
     dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
@@ -281,12 +283,7 @@ static void lists_of_peers_that_do_something_else(void **state) {
                   .odd_time = TIMES - 1,
                   .what = cases[k % COUNT_OF(cases)].what};
       assert_int_not_equal(dist_run(strategy, repeat_list, &l, NULL), DIST_OK);
-      for (int32_t i = 0; i < replicas; i++) {
-        if (i == l.odd_one && l.what == LEAVES) continue;
-        assert_int_equal(l.status[i], cases[k % COUNT_OF(cases)].status);
-        assert_has(l.reports[i].message, cases[k % COUNT_OF(cases)].words);
-        assert_string_equal(l.reports[i].message, l.reports[1 - l.odd_one].message);
-      }
+      assert_told(l.status, l.reports, replicas, l.odd_one, &cases[k % COUNT_OF(cases)]);
       l.odd_one = -1;
       assert_ok(dist_run(strategy, repeat_list, &l, NULL));
     }
