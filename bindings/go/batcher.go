@@ -84,11 +84,10 @@ func (b *Batcher) Close() error {
 	if b == nil {
 		return nil
 	}
-	b.strategy.settle()
 	ended, err := b.endBy(func(native int64) error {
 		err := cdist.Dist_batcher_destroy(native)
-		// An item that had results when it ended may arrive once more, which is over in a moment.
-		for tries := 0; err != nil && tries < mostTries && !b.hasItems(); tries++ {
+		// Where all items have ended, what of them has still to arrive, an end or results, is over in a moment.
+		for tries := 0; err != nil && tries < mostTries && !hasItems(native); tries++ {
 			time.Sleep(time.Millisecond)
 			err = cdist.Dist_batcher_destroy(native)
 		}
@@ -100,15 +99,13 @@ func (b *Batcher) Close() error {
 	return err
 }
 
-const mostTries = 1000
+const mostTries = 30_000
 
 // hasItems says whether there are some that have not ended.
-func (b *Batcher) hasItems() (some bool) {
-	eachArrival(b.strategy, func(a arrival) {
-		item, ok := a.(*Item)
-		some = some || ok && item.batcher == b
-	})
-	return some
+func hasItems(native int64) bool {
+	var waiting, active int64
+	cdist.Dist_batcher_count(native, &waiting, &active)
+	return waiting+active > 0
 }
 
 // Count is how many items wait, and how many are on instances.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -113,7 +114,7 @@ func TestWhatItemsFailWith(t *testing.T) {
 }
 
 func TestItemsStayAndGiveResults(t *testing.T) {
-	tokens := dist.Tokens()
+	tokens := dist.LastToken()
 	s := open(t, server)
 	batcher, err := s.NewBatcher(func(_ *dist.Replica, batch *dist.Batch) error {
 		for i := range batch.Size() {
@@ -174,7 +175,60 @@ func TestItemsStayAndGiveResults(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if left := dist.Tokens() - tokens; left != 0 {
+	if left := dist.TokensSince(tokens); left != 0 {
 		t.Error("tokens are left:", left)
+	}
+}
+
+func TestWhatHasEndedArrivesHoweverLate(t *testing.T) {
+	step := func(_ *dist.Replica, batch *dist.Batch) error {
+		for i := range batch.Size() {
+			if err := batch.Emit(i, "token"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	first := func(s *dist.Strategy) (*dist.Batcher, *dist.Item) {
+		batcher, err := s.NewBatcher(step, dist.BatcherOptions{Continuous: true, MaxResults: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := item(t, batcher, nil, dist.ItemOptions{})
+		if token, ok, err := made.Take(background); !ok || err != nil {
+			t.Fatal(token, ok, err)
+		}
+		return batcher, made
+	}
+	end := func(s *dist.Strategy, batcher *dist.Batcher) error {
+		if err := s.CloseInstances(background); err != nil {
+			return err
+		}
+		if err := batcher.Close(); err != nil {
+			return err
+		}
+		return s.Close()
+	}
+
+	other, s := open(t, server), open(t, server)
+	busy, busyItem := first(other)
+	batcher, ended := first(s)
+	release := busyItem.Hold() // its next token arrives before the other item's end
+	ended.Cancel()
+	for waiting, active := batcher.Count(); waiting+active > 0; waiting, active = batcher.Count() {
+		runtime.Gosched()
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- end(s, batcher) }()
+	for range 1000 {
+		runtime.Gosched()
+	}
+	release()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	busyItem.Cancel()
+	if err := end(other, busy); err != nil {
+		t.Error(err)
 	}
 }

@@ -2,13 +2,24 @@
 
 package dist
 
+// Hold keeps the goroutine that takes what has ended at this item, when it comes to it, until release is called.
+func (i *Item) Hold() (release func()) {
+	i.mu.Lock()
+	return i.mu.Unlock
+}
+
 // InGo is a message of the core's in this package's words.
 func InGo(message string) string { return inGo(message) }
 
-// Tokens are how many of the program's functions and objects libdist may call for.
-func Tokens() (n int) {
-	registry.entries.Range(func(any, any) bool {
-		n++
+// LastToken is the latest of those that stand for the program's functions and objects where libdist may call for them.
+func LastToken() int64 { return registry.last.Load() }
+
+// TokensSince is how many later tokens than that stand for something: no other test's.
+func TokensSince(last int64) (n int) {
+	registry.entries.Range(func(token, _ any) bool {
+		if token.(int64) > last {
+			n++
+		}
 		return true
 	})
 	return n

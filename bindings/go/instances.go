@@ -199,10 +199,9 @@ func (s *Strategy) CloseInstances(ctx context.Context) error {
 	if u.err != nil {
 		return u.err
 	}
-	defer s.settle()
 	ctx = contextOr(ctx)
 	if ctx.Done() == nil {
-		return fromNative(cdist.Dist_instances_close(strategy, int64(NoTimeout)))
+		return s.closeInstances(strategy, int64(NoTimeout))
 	}
 	timeout := int64(NoTimeout)
 	if deadline, dated := ctx.Deadline(); dated {
@@ -216,7 +215,7 @@ func (s *Strategy) CloseInstances(ctx context.Context) error {
 		defer close(asked)
 		cancelled.Add(cancelRequests(s))
 	})
-	err := fromNative(cdist.Dist_instances_close(strategy, timeout))
+	err := s.closeInstances(strategy, timeout)
 	if !stop() {
 		<-asked
 	}
@@ -229,6 +228,21 @@ func (s *Strategy) CloseInstances(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// closeInstances returns when those who wait for requests have been told of all that have ended.
+func (s *Strategy) closeInstances(native, timeout int64) error {
+	var accepted []arrival
+	eachArrival(s, func(a arrival) { accepted = append(accepted, a) })
+	if err := fromNative(cdist.Dist_instances_close(native, timeout)); err != nil {
+		s.settle()
+		return err
+	}
+	for _, a := range accepted { // all have ended
+		_, done := a.of()
+		<-done
+	}
+	return nil
 }
 
 // Serve makes the calling goroutine instance id of a strategy with Goroutines, locked to its thread, until the instances

@@ -22,7 +22,7 @@ type ItemOptions struct {
 // Item is a request in a Batcher. Any goroutine may use it.
 type Item struct {
 	strategy *Strategy
-	batcher  *Batcher
+	batcher  *Batcher // not the collector's before the item
 	ctx      context.Context
 	userData any
 	timeout  time.Duration
@@ -71,6 +71,7 @@ func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions)
 	b.drop() // who closes it while it has items is refused by libdist
 	if item.work = work; err != nil {
 		forget(item.token)
+		close(item.done) // as in Strategy.Submit
 		b.strategy.drop()
 		b.strategy.running.drop()
 		return nil, err
@@ -222,9 +223,9 @@ func (i *Item) arrived(work int64) {
 	if i.stop != nil {
 		i.stop()
 	}
-	forget(i.token)
 	i.err = resultOf(i.ctx, native, own, "the context ended the item")
 	i.strategy.drop()
 	i.strategy.running.drop()
+	forget(i.token) // as in Request.arrived
 	close(i.done)
 }

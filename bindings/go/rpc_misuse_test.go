@@ -24,16 +24,16 @@ func collected(t *testing.T, what string, so func() bool) {
 
 func TestRPCForgottenObjectsEnd(t *testing.T) {
 	r := newRPC(t, nil)
-	before := dist.Tokens()
+	before := dist.LastToken()
 	func() {
 		forgotten := must[*dist.RPCServer](t)(dist.NewRPCServer("127.0.0.1:0", nil))
 		noError(t, forgotten.Register("wait", r.wait))
 		noError(t, forgotten.Register("wait too", r.wait))
 		fails(t, forgotten.Register("wait", r.wait), dist.ErrAlreadyExists, "wait")
 		fails(t, forgotten.Register("dist.wait", r.wait), dist.ErrInvalidArgument, "dist.")
-		is(t, "offered", dist.Tokens()-before, 2)
+		is(t, "offered", dist.TokensSince(before), 2)
 	}()
-	collected(t, "the methods of a server are left", func() bool { return dist.Tokens() == before })
+	collected(t, "the methods of a server are left", func() bool { return dist.TokensSince(before) == 0 })
 	func() {
 		client := must[*dist.RPCClient](t)(dist.NewRPCClient(r.server.Address(), nil))
 		must[*dist.RemoteValue](t)(client.Begin(background, "wait"))
@@ -69,7 +69,7 @@ func TestRPCForgottenObjectsEnd(t *testing.T) {
 	v = must[*dist.Value](t)(remote.Get(background))
 	v.Close()
 	noError(t, remote.Close())
-	collected(t, "a method is left", func() bool { return dist.Tokens() == before })
+	collected(t, "a method is left", func() bool { return dist.TokensSince(before) == 0 })
 }
 
 func TestRPCMisuse(t *testing.T) {

@@ -185,31 +185,19 @@ func TestTheEndOfACoordinatorAndOfServers(t *testing.T) {
 	noError(t, c.strategy.Close())
 }
 
-// tokens is dist.Tokens, once the collector has found what earlier tests have forgotten.
-func tokens() int {
-	for quiet, last := 0, -1; ; time.Sleep(time.Millisecond) {
-		runtime.GC()
-		if now := dist.Tokens(); now != last {
-			quiet, last = 0, now
-		} else if quiet++; quiet == 5 {
-			return now
-		}
-	}
-}
-
 func TestForgottenClosuresAndServersEnd(t *testing.T) {
-	before := tokens()
+	before := dist.LastToken()
 	func() {
 		forgotten := must[*dist.Server](t)(dist.NewLocalServer(nil))
 		noError(t, forgotten.Register("x", func(*dist.Closure, *dist.Value) (*dist.Value, error) { return nil, nil }))
 		noError(t, forgotten.RegisterUpdate("x", momentum))
-		is(t, "offered", dist.Tokens()-before, 2)
+		is(t, "offered", dist.TokensSince(before), 2)
 	}()
-	collected(t, "the functions of a server are left", func() bool { return dist.Tokens() == before })
+	collected(t, "the functions of a server are left", func() bool { return dist.TokensSince(before) == 0 })
 
 	c := newCluster(t, 1, 2, nil)
 	c.create(t, "v", 0)
-	offered := dist.Tokens()
+	offered := dist.LastToken()
 	noError(t, c.coordinator.CreatePerWorker("counter", "new counter", nil))
 	for range 300 { // remote values, arguments and closures are forgotten, and the collector comes
 		v := must[*dist.Value](t)(dist.NewScalar(c.values, float32(1)))
@@ -220,16 +208,16 @@ func TestForgottenClosuresAndServersEnd(t *testing.T) {
 	noError(t, c.coordinator.Join(background))
 	is(t, "v", c.read(t, "v"), "f32 300")
 
-	is(t, "objects", dist.Tokens()-offered >= 1, true)
+	is(t, "objects", dist.TokensSince(offered) >= 1, true)
 	noError(t, c.coordinator.Close())
 	for _, server := range c.servers {
 		noError(t, server.Close())
 	}
-	collected(t, "objects are left", func() bool { return dist.Tokens() == before })
+	collected(t, "objects are left", func() bool { return dist.TokensSince(before) == 0 })
 
 	// A coordinator is there while its remote values are; then its servers end.
 	ps, worker := c.newServer(t), c.newServer(t)
-	offered = dist.Tokens()
+	offered = dist.LastToken()
 	remote := func() *dist.RemoteValue {
 		strategy := must[*dist.Strategy](t)(newServersStrategy(t, []string{ps.Target()[7:]}, []string{worker.Target()[7:]}))
 		coordinator := must[*dist.Coordinator](t)(strategy.NewCoordinator(&dist.CoordinatorOptions{
@@ -243,12 +231,12 @@ func TestForgottenClosuresAndServersEnd(t *testing.T) {
 		runtime.GC()
 		time.Sleep(time.Millisecond)
 	}
-	is(t, "goes on", all(remote.Ready(), dist.Tokens()-offered), all(false, 1))
+	is(t, "goes on", all(remote.Ready(), dist.TokensSince(offered)), all(false, 1))
 	close(c.open)
 	is(t, "remote", fetch(t, remote), "None")
 	collected(t, "the server goes on", func() bool { return ps.Join(within(t, time.Millisecond)) == nil })
 	noError(t, worker.Join(background))
-	collected(t, "the partitioner is left", func() bool { return dist.Tokens() == offered })
+	collected(t, "the partitioner is left", func() bool { return dist.TokensSince(offered) == 0 })
 }
 
 func TestServersMisuse(t *testing.T) {

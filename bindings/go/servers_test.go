@@ -232,7 +232,7 @@ func (c *cluster) read(t *testing.T, name string) string {
 }
 
 func TestClosuresChangeVariablesAndGiveValues(t *testing.T) {
-	before := tokens()
+	before := dist.LastToken()
 	t.Run("job", func(t *testing.T) {
 		c := newCluster(t, 2, 2, nil)
 		c.create(t, "v", 0)
@@ -270,7 +270,7 @@ func TestClosuresChangeVariablesAndGiveValues(t *testing.T) {
 			noError(t, server.Join(background))
 		}
 	})
-	is(t, "functions and objects left", dist.Tokens(), before)
+	is(t, "functions and objects left", dist.TokensSince(before), 0)
 }
 
 // within is a context that ends with the test, or so soon.
@@ -356,9 +356,9 @@ func TestEachWorkerHasItsOwn(t *testing.T) {
 	for stats := must[dist.CoordinatorStats](t)(c.coordinator.Stats()); stats.WorkersUp < 2; time.Sleep(time.Millisecond) {
 		stats = must[dist.CoordinatorStats](t)(c.coordinator.Stats())
 	}
-	before := tokens()
+	before := dist.LastToken()
 	noError(t, c.coordinator.CreatePerWorker("counter", "new counter", nil))
-	is(t, "objects", dist.Tokens()-before, 2)
+	is(t, "objects", dist.TokensSince(before), 2)
 	fails(t, c.coordinator.CreatePerWorker("counter", "new counter", nil), dist.ErrAlreadyExists, `"counter"`)
 	fails(t, c.coordinator.CreatePerWorker("other", "fails", nil), dist.ErrNotFound, "")
 	fails(t, c.coordinator.CreatePerWorker("third", "panics", c.number(t, 1)), dist.ErrNotFound, "")

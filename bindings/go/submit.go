@@ -75,6 +75,7 @@ func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOpt
 	if r.work = work; err != nil {
 		r.mu.Unlock()
 		forget(r.token)
+		close(r.done) // for who has found it meanwhile, and waits for its end
 		u.end()
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (r *Request) cancel() (asked bool) {
 	return r.work != 0 && cdist.Dist_work_cancel(r.work) == nil
 }
 
-// settle waits until those who wait for a strategy's requests have been told of all that have ended.
+// settle waits until those who wait for a strategy's requests have been told of all that are seen here to have ended.
 func (s *Strategy) settle() {
 	eachArrival(s, func(a arrival) {
 		if _, done := a.of(); a.hasEnded() {
@@ -250,10 +251,10 @@ func (r *Request) arrived(work int64) {
 	if r.stop != nil {
 		r.stop()
 	}
-	forget(r.token)
 	r.err = err
 	r.strategy.drop()
 	r.strategy.running.drop()
+	forget(r.token) // after the uses: who closes the strategy finds it as long as there are any
 	close(r.done)
 	if to := r.options.Completions; to != nil {
 		select {

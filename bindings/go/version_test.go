@@ -29,7 +29,7 @@ func publish[T any](t *testing.T, v *dist.Versions[T], content T) int64 {
 }
 
 func TestVersionsAreSwappedUnderLoad(t *testing.T) {
-	tokens := dist.Tokens()
+	tokens := dist.LastToken()
 	models, err := dist.NewVersions(func(m *model) { m.ended.Add(1) })
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestVersionsAreSwappedUnderLoad(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	for dist.Tokens() > tokens {
+	for dist.TokensSince(tokens) > 0 {
 		runtime.Gosched()
 	}
 }

@@ -13,7 +13,7 @@ from ._runs import current
 from .cancel import Cancel, handle_of
 from .errors import Cancelled, DistError, FailedPrecondition, InvalidArgument
 from .replica import Replica
-from .serve import SLICE, Request, running_loop, settle_requests, taken
+from .serve import SLICE, Request, running_loop, take_here, taken
 
 if TYPE_CHECKING:
     from .strategy import Strategy
@@ -267,18 +267,17 @@ class Batcher:
         """Ends a batcher that has no items: FailedPrecondition while items have not ended. Before the strategy."""
         if not self._handle:
             return
-        settle_requests(self._strategy)
-        patience = time.monotonic() + 1.0
+        patience = time.monotonic() + 30.0
         while True:
             try:
                 _cdist.dist_batcher_destroy(self._handle)
                 break
             except DistError:
-                # An item that had results when it ended may arrive once more, which is over in a moment.
-                targets = list(_calls._targets.values())
-                if any(isinstance(each, Item) and each.batcher is self for each in targets) or time.monotonic() > patience:
+                # Where all items have ended, what of them has still to arrive, an end or results, is over in a moment.
+                if any(self.count) or time.monotonic() > patience:
                     raise
-                time.sleep(0.001)
+                if not take_here():
+                    time.sleep(0.001)
         self._handle = 0
         _calls.release(self._token)
 

@@ -87,6 +87,20 @@ def running_loop() -> Optional[asyncio.AbstractEventLoop]:
         return None
 
 
+def _cannot_take(loop: asyncio.AbstractEventLoop) -> bool:
+    """It is this thread's, which is busy, or it does not run."""
+    return loop is running_loop() or not loop.is_running()
+
+
+def take_here() -> bool:
+    """Takes what nobody else would take now; whether there was something."""
+    with _lock:
+        queues: list[_Queue] = [queue for loop, queue in _loops.items() if _cannot_take(loop)]
+        if _threads is not None and _threads.taker == threading.get_ident():
+            queues.append(_threads)
+    return any([queue.take(0) for queue in queues])
+
+
 def _queue_of(loop: Optional[asyncio.AbstractEventLoop]) -> _Queue:
     global _threads
     with _lock:
@@ -199,11 +213,11 @@ class Request(concurrent.futures.Future[T]):
 
     def _takes_here(self) -> bool:
         """Whether a loop would take what has ended that cannot now."""
-        return self._loop is not None and (self._loop is running_loop() or self._loop.is_closed())
+        return self._loop is not None and _cannot_take(self._loop)
 
-    def _settle(self) -> None:
-        """Where it has ended, waits until that has arrived: nothing of it is left then."""
-        while self._has_ended():
+    def _settle(self, ended: bool = False) -> None:
+        """Where it has ended, waits until that has arrived: nothing of it is left then. `ended`: libdist says that it has."""
+        while self._work if ended else self._has_ended():
             if self._takes_here() or self._queue.taker == threading.get_ident():
                 self._queue.take(0)
                 continue
@@ -475,11 +489,15 @@ class Serving:
             for request in requests_of(self):
                 request.cancel()
 
+        accepted = requests_of(self)
         try:
             with Watch(interrupted):
                 _cdist.dist_instances_close(handle, patience)
-        finally:
+        except BaseException:
             settle_requests(self)
+            raise
+        for request in accepted:
+            request._settle(ended=True)
 
     def serve(self: Any, replica_id: int) -> None:
         """This thread serves as instance replica_id, of a strategy with Threads.HOST, until the instances close.

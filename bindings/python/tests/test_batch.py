@@ -107,6 +107,37 @@ class Batches(unittest.TestCase):
 
         self.assertEqual(asyncio.run(main()), [tokens(n) for n in range(1, 20)])
 
+    def test_what_ends_in_a_busy_loop_arrives(self):
+        strategy = self.strategy(1)
+
+        async def main():
+            with strategy.batcher(decode, continuous=True, max_results=2) as batcher:
+                item = batcher.submit(1000)
+                async for _ in item:
+                    break
+                item.cancel()
+                strategy.close_instances()
+                self.assertTrue(item.cancelled())
+
+        asyncio.run(main())
+
+    def test_what_ends_while_its_loop_stands_still_arrives(self):
+        strategy, loop = self.strategy(1), asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+
+        async def submit(to, *given):
+            return to.submit(*given)
+
+        request = loop.run_until_complete(submit(strategy, lambda replica: replica.id))
+        self.assertEqual(request.result(), 0)
+        with strategy.batcher(decode, continuous=True, max_results=2) as batcher:
+            item = loop.run_until_complete(submit(batcher, 2))
+            self.assertEqual(list(item.results()), tokens(2))
+            item = loop.run_until_complete(submit(batcher, 1000))
+            self.assertEqual(next(item.results()), "token 999")
+            item.cancel()
+            strategy.close_instances()
+
     def test_a_closed_server_ends_items(self):
         strategy = self.strategy(1)
         batcher = strategy.batcher(decode, continuous=True, max_results=1)

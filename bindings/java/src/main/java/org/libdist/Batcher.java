@@ -13,7 +13,7 @@ import org.libdist.internal.DistModule;
  * @param <R> the partial results
  */
 public final class Batcher<Q, R> extends NativeObject {
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     private final Strategy strategy;
 
@@ -115,21 +115,26 @@ public final class Batcher<Q, R> extends NativeObject {
      */
     @Override
     public void close() {
-        strategy.awaitEnded();
         long begun = System.nanoTime();
         while (true) {
             try {
                 super.close();
                 return;
             } catch (DistException e) {
-                // An item that had results when it ended may arrive once more, which is over in a moment.
-                boolean has = Upcalls.requestsOf(strategy).stream().anyMatch(
-                        call -> call instanceof Item.ItemCall && ((Item.ItemCall<?, ?>) call).batcher() == this);
-                if (has || System.nanoTime() - begun > PATIENCE_NANOS) {
+                if (numWaiting() + numActive() > 0 || System.nanoTime() - begun > PATIENCE_NANOS) {
                     throw e;
                 }
-                Thread.onSpinWait();
+                awaitArrivals();
             }
+        }
+    }
+
+    /** All items have ended: what of them has still to arrive, an end or results, is over in a moment. */
+    private static void awaitArrivals() {
+        if (Completions.isTaker()) {
+            Completions.takeOne(0);
+        } else {
+            Thread.yield();
         }
     }
 }

@@ -71,10 +71,6 @@ public final class Item<R> extends Request<Void> {
             this.options = options;
         }
 
-        Batcher<Q, R> batcher() {
-            return batcher;
-        }
-
         Q userData() {
             return userData;
         }

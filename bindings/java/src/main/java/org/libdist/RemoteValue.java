@@ -135,16 +135,23 @@ public final class RemoteValue extends NativeObject {
         }
 
         private synchronized void drop() {
+            if (isCancelled()) {
+                DistModule.dist_remote_value_cancel(handle); // nothing where it has ended
+            }
             DistModule.dist_remote_value_release(handle);
             handle = 0;
         }
 
         @Override
         public boolean cancel(boolean mayInterruptIfRunning) {
+            // The future first: the call's end would complete it.
+            boolean cancelled = super.cancel(mayInterruptIfRunning);
             synchronized (this) {
-                DistModule.dist_remote_value_cancel(handle);
+                if (cancelled && handle != 0) {
+                    DistModule.dist_remote_value_cancel(handle);
+                }
             }
-            return super.cancel(mayInterruptIfRunning);
+            return cancelled;
         }
     }
 

@@ -3,6 +3,7 @@
 package org.libdist;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 import org.libdist.internal.DistModule;
 
 /**
@@ -111,13 +112,22 @@ public class Request<T> extends CompletableFuture<T> {
             return out[0] != 0;
         }
 
-        /** Where it has ended, waits until that has arrived: nothing of it is left then. */
-        void await() {
+        /** Where it has ended, as far as is seen here, waits until that has arrived: nothing of it is left then. */
+        final void await() {
+            await(() -> work == 0 || hasEnded());
+        }
+
+        /** As {@link #await()}, of one that libdist has said to have ended. */
+        final void awaitArrival() {
+            await(() -> true);
+        }
+
+        private void await(BooleanSupplier ends) {
             boolean interrupted = false;
             boolean taker = Completions.isTaker();
             while (true) {
                 synchronized (this) {
-                    if (settled || (work != 0 && !hasEnded())) {
+                    if (settled || !ends.getAsBoolean()) {
                         break;
                     }
                     if (!taker) {
@@ -146,9 +156,9 @@ public class Request<T> extends CompletableFuture<T> {
                 DistModule.dist_work_destroy(work);
                 work = 0;
             }
-            Upcalls.unregister(token);
             settle();
             uses.close();
+            Upcalls.unregister(token); // last: who closes the strategy finds it as long as it is used
             synchronized (this) {
                 settled = true;
                 notifyAll();

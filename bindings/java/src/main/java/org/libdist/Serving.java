@@ -3,6 +3,7 @@
 package org.libdist;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import org.libdist.internal.DistModule;
 
@@ -91,14 +92,18 @@ public abstract class Serving extends CrossReplica {
      */
     public void closeInstances(Duration timeout) {
         long nanos = Durations.nanos(timeout, "timeout");
+        List<Request.Call<?>> accepted = Upcalls.requestsOf(self());
         Interrupts watch = Interrupts.watch(
                 thread -> Upcalls.requestsOf(self()).forEach(call -> call.cancel(null)));
         try (Uses uses = new Uses()) {
             DistModule.dist_instances_close(uses.of(this), nanos);
+        } catch (DistException e) {
+            awaitEnded();
+            throw e;
         } finally {
             watch.end();
-            awaitEnded();
         }
+        accepted.forEach(Request.Call::awaitArrival);
     }
 
     /** Waits until those who wait for requests have been told of all that have ended. */

@@ -33,9 +33,13 @@ final class Upcalls extends Callbacks {
         TARGETS.remove(token);
     }
 
-    /** How many tokens are given away. */
-    static int size() {
-        return TARGETS.size();
+    static long lastToken() {
+        return LAST.get();
+    }
+
+    /** How many tokens later than {@code token} stand for something. */
+    static int sizeSince(long token) {
+        return (int) TARGETS.keySet().stream().filter(each -> each > token).count();
     }
 
     /** What a token stands for; null: nothing any more. */

@@ -11,7 +11,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Batches: requests that an instance answers together, step by step. */
@@ -25,6 +28,7 @@ final class BatchTest {
         tap.add("items are answered together", BatchTest::together);
         tap.add("what items fail with", BatchTest::failures);
         tap.add("items stay and give results", BatchTest::results);
+        tap.add("what has ended arrives however late", BatchTest::late);
     }
 
     private static void together() throws Exception {
@@ -87,7 +91,7 @@ final class BatchTest {
     }
 
     private static void results() throws Exception {
-        int tokens = Upcalls.size();
+        long tokens = Upcalls.lastToken();
         BatcherOptions options = BatcherOptions.DEFAULT.continuous(true).maxResults(2);
         try (Strategy strategy = new Strategy(SERVER);
                 Batcher<Integer, String> batcher = strategy.batcher((replica, batch) -> {
@@ -119,6 +123,51 @@ final class BatchTest {
             slow.cancel(true); // nobody takes from it: it stays until then
             strategy.closeInstances(Duration.ofNanos(-1));
         }
-        equal(tokens, Upcalls.size());
+        equal(0, Upcalls.sizeSince(tokens));
+    }
+
+    /** A dependent of another future keeps the thread that takes what has ended. */
+    private static void late() throws Exception {
+        long tokens = Upcalls.lastToken();
+        CountDownLatch release = new CountDownLatch(1);
+        Strategy strategy = new Strategy(SERVER);
+        try (Strategy other = new Strategy(SERVER)) {
+            CountDownLatch go = new CountDownLatch(1);
+            CountDownLatch inside = new CountDownLatch(1);
+            Request<Boolean> request = other.submit(replica -> go.await(1, TimeUnit.HOURS), SubmitOptions.DEFAULT);
+            request.thenRun(() -> {
+                inside.countDown();
+                try {
+                    release.await();
+                } catch (InterruptedException e) {
+                    throw new AssertionError(e);
+                }
+            });
+            Batcher<Integer, String> batcher = strategy.batcher((replica, batch) -> {
+                for (int i = 0; i < batch.size(); i++) {
+                    batch.emit(i, "token");
+                }
+            }, BatcherOptions.DEFAULT.continuous(true).maxResults(2));
+            Item<String> item = batcher.submit(1);
+            equal(Optional.of("token"), item.take());
+            go.countDown();
+            inside.await();
+            item.cancel(true);
+            FutureTask<Void> closing = new FutureTask<>(() -> {
+                strategy.closeInstances(Duration.ofNanos(-1));
+                batcher.close();
+                strategy.close();
+            }, null);
+            Thread thread = new Thread(closing);
+            thread.start();
+            while (!closing.isDone() && thread.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            release.countDown();
+            closing.get();
+        } finally {
+            release.countDown();
+        }
+        equal(0, Upcalls.sizeSince(tokens));
     }
 }

@@ -124,13 +124,13 @@ final class ServeTest {
                             && refusal.getMessage().contains("ReplicaThreads.LIBRARY"),
                     refusal);
         }
-        int tokens = Upcalls.size();
+        long tokens = Upcalls.lastToken();
         for (int priority : new int[] {SubmitOptions.PRIORITY_MIN - 1, SubmitOptions.PRIORITY_MAX + 1}) {
             refused(Status.INVALID_ARGUMENT,
                     () -> strategy.submit(replica -> 1, SubmitOptions.DEFAULT.priority(priority)));
         }
         refused(Status.INVALID_ARGUMENT, () -> strategy.openInstances(InstancesOptions.DEFAULT.maxQueued(-1)));
-        equal(tokens, Upcalls.size());
+        equal(0, Upcalls.sizeSince(tokens));
         thrown(NullPointerException.class, () -> strategy.submit(null));
         refused(Status.FAILED_PRECONDITION, () -> strategy.serve(0));
         Replica kept = strategy.submit(replica -> replica).get();
@@ -203,7 +203,7 @@ final class ServeTest {
     }
 
     private static void states() throws Exception {
-        int tokens = Upcalls.size();
+        long tokens = Upcalls.lastToken();
         AtomicInteger warm = new AtomicInteger();
         List<Integer> ended = Collections.synchronizedList(new ArrayList<>());
         IOException boom = new IOException("boom");
@@ -237,7 +237,7 @@ final class ServeTest {
             strategy.openInstances(options); // the strategy's end is theirs
         }
         equal(2, ended.size());
-        equal(tokens, Upcalls.size());
+        equal(0, Upcalls.sizeSince(tokens));
     }
 
     private static void closeCancels(Strategy strategy) throws Exception {
@@ -284,7 +284,7 @@ final class ServeTest {
     }
 
     private static void shutdown() throws Exception {
-        int tokens = Upcalls.size();
+        long tokens = Upcalls.lastToken();
         CountDownLatch over = new CountDownLatch(1);
         CountDownLatch ended = new CountDownLatch(1);
         Strategy strategy = new Strategy(SERVER.replicas(1));
@@ -304,7 +304,7 @@ final class ServeTest {
         over.countDown();
         failed(Status.CANCELLED, running);
         ended.await();
-        while (Upcalls.size() != tokens) {
+        while (Upcalls.sizeSince(tokens) != 0) {
             Thread.onSpinWait();
         }
     }

@@ -205,7 +205,7 @@ final class ServersMisuseTest {
 
     private static void forgotten() throws Exception {
         System.gc();
-        int before = Upcalls.size();
+        long before = Upcalls.lastToken();
         forgetServer();
         collected(before);
         try (Job job = new Job(1, 2, CoordinatorOptions.DEFAULT)) {
@@ -221,7 +221,7 @@ final class ServersMisuseTest {
 
             // A coordinator is there while its remote values are; then its servers end.
             try (Server ps = job.server(); Server worker = job.server()) {
-                int offered = Upcalls.size();
+                long offered = Upcalls.lastToken();
                 RemoteValue remote = forgetCoordinator(ps, worker);
                 job.await(job.inside, 1);
                 for (int i = 0; i < 5; i++) {
@@ -245,10 +245,10 @@ final class ServersMisuseTest {
         collected(before);
     }
 
-    private static void collected(int tokens) throws InterruptedException {
+    private static void collected(long since) throws InterruptedException {
         until(() -> {
             System.gc();
-            return Upcalls.size() <= tokens;
+            return Upcalls.sizeSince(since) == 0;
         });
     }
 
