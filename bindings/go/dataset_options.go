@@ -15,7 +15,7 @@ type DatasetOptions struct {
 	DropRemainder   bool // leave out a last batch that is not full
 	Shuffle         bool // another order in every pass, drawn from Seed and the pass's number
 	Seed            uint64
-	Prefetch        int // batches made ahead; 0: one; NoPrefetch: none
+	Prefetch        int // batches made ahead; 0: one where that is faster, as measured; NoPrefetch: none
 
 	ShardPolicy ShardPolicy // what of the source goes to which worker
 	NumWorkers  int         // that read this dataset together; 0: those of the strategy, and this one of them

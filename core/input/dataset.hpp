@@ -6,12 +6,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include "core/base/memory.hpp"
 #include "core/base/os/affinity.hpp"
 #include "core/base/os/fork.hpp"
 #include "core/base/status.hpp"
+#include "core/input/ahead_choice.hpp"
 #include "core/input/element_source.hpp"
 #include "core/input/source.hpp"
 #include "core/input/steps.hpp"
@@ -112,7 +114,18 @@ class Dataset final : public Counted {
   // For iterators: the number of the next pass, and that the next one comes after `number`.
   uint64_t count_pass() noexcept { return passes_.fetch_add(1, std::memory_order_relaxed); }
   void continue_after(uint64_t number) noexcept;
+  // How many batches are made ahead at most.
   int64_t prefetch() const noexcept { return prefetch_; }
+  // Whether they are only where that is faster, and what earlier passes have found out about that.
+  bool measures_ahead() const noexcept { return prefetch_ > 0 && options_.prefetch == 0; }
+  AheadChoice ahead_choice() const noexcept {
+    const std::lock_guard lock(choice_mutex_);
+    return choice_;
+  }
+  void keep(const AheadChoice& choice) noexcept {
+    const std::lock_guard lock(choice_mutex_);
+    choice_ = choice;
+  }
   // The arena in which batches are made ahead; it starts no thread before it is used.
   tbb::task_arena& arena() noexcept { return arena_; }
   // Where its threads may be; NULL: anywhere.
@@ -132,6 +145,8 @@ class Dataset final : public Counted {
   Ref<Sizes> sizes_;  // options_.batch_sizes
   Division division_;
   int64_t prefetch_;  // batches
+  mutable std::mutex choice_mutex_;
+  AheadChoice choice_;  // under it
   bool of_function_ = false;
   bool of_rows_ = false;
   ForkGuard fork_guard_;

@@ -5,6 +5,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "core/base/text.hpp"
+
 namespace dist {
 namespace {
 
@@ -31,8 +33,7 @@ class Explainer {
       explain_workers();
       explain_replicas();
     }
-    const auto prefetch = static_cast<long long>(dataset_.prefetch());
-    add("made ahead: %lld batch%s\n", prefetch, prefetch == 1 ? "" : "es");
+    explain_ahead();
     return std::move(text_);
   }
 
@@ -44,6 +45,22 @@ class Explainer {
     std::vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     text_ += line;
+  }
+
+  void explain_ahead() {
+    if (!dataset_.measures_ahead()) {
+      const auto prefetch = static_cast<long long>(dataset_.prefetch());
+      add("made ahead: %lld batch%s\n", prefetch, prefetch == 1 ? "" : "es");
+      return;
+    }
+    const AheadChoice choice = dataset_.ahead_choice();
+    if (choice.in_place_ns() == 0) {
+      add("made ahead: 1 batch where that is faster, which is measured\n");
+      return;
+    }
+    add("made ahead: %s; from one batch to the next it took %s with one made ahead, %s with none\n",
+        choice.chosen() ? "1 batch" : "none, as one does not make the loop faster",
+        DurationText(choice.ahead_ns()).text, DurationText(choice.in_place_ns()).text);
   }
 
   void explain_dealing() {

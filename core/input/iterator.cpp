@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/os/clock.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/source_call.hpp"
 #include "core/input/deal.hpp"
@@ -79,6 +80,8 @@ void Iterator::begin(uint64_t number) {
   pass_->start(number);
   position_ = pass_->position();
   position_.pass = static_cast<int64_t>(number);
+  if (dataset_->measures_ahead()) choice_ = dataset_->ahead_choice();
+  choice_.begin_pass();
   make_ahead(Lock(mutex_));
 }
 
@@ -98,6 +101,7 @@ Iterator::~Iterator() {
   Lock lock(mutex_);
   closing_ = true;
   if (!stop_task(lock)) made_.wait(lock, [&] { return !ahead_; });
+  if (dataset_->measures_ahead()) dataset_->keep(choice_);
 }
 
 // Afterwards a batch is ready, or there is none.
@@ -154,6 +158,7 @@ Status Iterator::next(const Interrupt& interrupt, const char* call, ValueRef* ou
   position_ = ready_.front().after;
   position_.pass = pass;
   ready_.pop_front();
+  if (dataset_->measures_ahead() && choice_.gave(steady_now_ns)) dataset_->keep(choice_);
   make_ahead(lock);
   return kOk;
 }
@@ -185,7 +190,7 @@ Status Iterator::position(Position* out) {
 // Has a task make the next batch, if it is wanted. Only a help: without, next() makes it.
 void Iterator::make_ahead(const Lock&) noexcept {
   if (ticket_ == nullptr || ahead_ || closing_ || end_.code != DIST_OK) return;
-  if (static_cast<int64_t>(ready_.size()) >= dataset_->prefetch()) return;
+  if (static_cast<int64_t>(ready_.size()) >= dataset_->prefetch() || !choice_.ahead()) return;
   // A task that lost its ticket before it began is still queued: it gets it back.
   ahead_ = ticket_->change(Ticket::kTakenBack, Ticket::kValid);
   if (ahead_) return;

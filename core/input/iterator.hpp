@@ -74,6 +74,7 @@ class Iterator final : public Counted {
   std::mutex mutex_;                      // holds what follows
   std::condition_variable made_;
   std::pmr::deque<Made> ready_;
+  AheadChoice choice_;  // where the dataset measures
   Position position_;   // after the last batch that was given out
   bool ahead_ = false;  // a task makes the next batch, now or later
   bool closing_ = false;

@@ -21,8 +21,9 @@ typedef struct dist_dataset_options {
   int64_t global_batch_size; /* elements of a batch for all replicas together; 0: the source's elements are
                                 global batches already, and are split as they are */
   int32_t shuffle;           /* 1: another order in every pass, drawn from seed and the pass's number */
-  int32_t prefetch;          /* batches made ahead by oneTBB; 0: one, or where the strategy starts no threads
-                                (dist_strategy_options.helper_threads) none; < 0: none
+  int32_t prefetch;          /* batches made ahead by oneTBB; 0: one where that makes the host's loop faster, which
+                                is measured (dist_dataset_explain() says it), and none where the strategy starts
+                                no threads (dist_strategy_options.helper_threads); < 0: none
                                 (TensorFlow: experimental_per_replica_buffer_size, where none is 0) */
   uint64_t seed;
   int32_t shard_policy; /* DIST_SHARD_...: what of the source goes to which worker */

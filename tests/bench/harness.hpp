@@ -122,15 +122,15 @@ bool replica_block(const Plan& plan, Stopwatch& watch, Checked* data, int replic
       watch.record(replica, begin, now_us());
     } else {
       for (int i = 0; i < plan.iterations; ++i) {
-        if (plan.pace == Pace::kWork) {
-          data->reset(replica);
-        } else {
+        if (plan.pace != Pace::kWork) {
           sleep_us(1000);
+        } else if (data != nullptr) {
+          data->reset(replica);
         }
         const double begin = now_us();
         if (!op()) return false;
         watch.record(replica, begin, now_us());
-        if (plan.pace == Pace::kWork) data->check(replica, 1);
+        if (plan.pace == Pace::kWork && data != nullptr) data->check(replica, 1);
       }
     }
     // Where there are fewer CPUs than replicas, who checks would keep from its end one that is done, too.

@@ -25,7 +25,7 @@ class DatasetOptions(TypedDict, total=False):
     """Another order in every pass, drawn from seed and the pass's number."""
     seed: int
     prefetch: int
-    """Batches made ahead; 0: one; negative: none."""
+    """Batches made ahead; 0: one where that is faster, as measured; negative: none."""
     shard_policy: int
     """A ShardPolicy: what of the source goes to which worker."""
     num_workers: int

@@ -219,6 +219,40 @@ static void shuffling_is_reproducible(void **state) {
   assert_memory_not_equal(orders[0], known[0], sizeof known[0]);
 }
 
+static void keep_text(const char *text, size_t size, void *user_data) {
+  snprintf(user_data, 1024, "%.*s", (int)size, text);
+}
+
+/* Short passes and a long one: both ways take turns, one of them is chosen and told, and nobody sees which made a batch. */
+static void what_is_measured_changes_no_batch(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
+  dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
+  options.global_batch_size = 2;
+  options.shuffle = 1;
+  dist_dataset *measured = numbers(strategy, 10, &options);
+  options.prefetch = -1;
+  dist_dataset *in_place = numbers(strategy, 10, &options);
+  char text[1024];
+  assert_ok(dist_dataset_explain(measured, keep_text, text));
+  assert_non_null(strstr(text, "made ahead: 1 batch where that is faster, which is measured\n"));
+  for (int i = 0; i < 300; i++) {
+    int64_t orders[2][10];
+    dist_iterator *iterators[] = {pass(measured), pass(in_place)};
+    for (int j = 0; j < 2; j++) {
+      assert_int_equal(read_pass(iterators[j], 2, orders[j], 10), 10);
+      check_end(iterators[j]);
+      dist_iterator_destroy(iterators[j]);
+    }
+    assert_memory_equal(orders[0], orders[1], sizeof orders[0]);
+  }
+  assert_ok(dist_dataset_explain(measured, keep_text, text));
+  assert_non_null(strstr(text, "; from one batch to the next it took "));
+  dist_dataset_destroy(measured);
+  dist_dataset_destroy(in_place);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 static void iterators_are_independent(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
@@ -359,6 +393,7 @@ int main(void) {
       cmocka_unit_test(several_tensors_are_a_list),
       cmocka_unit_test(rows_can_be_batches),
       cmocka_unit_test(shuffling_is_reproducible),
+      cmocka_unit_test(what_is_measured_changes_no_batch),
       cmocka_unit_test(iterators_are_independent),
       cmocka_unit_test(passes_outlive_the_strategy),
       cmocka_unit_test(wrong_arguments_are_refused),

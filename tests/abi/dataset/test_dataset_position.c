@@ -127,7 +127,7 @@ static void every_step_can_be_gone_on_from(void **state) {
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
     made m = {strategy_of(replicas, DIST_THREADS_CALLER), 4, 0};
     for (int kind = 0; kind < KINDS; kind++) {
-      for (m.prefetch = -1; m.prefetch <= 2; m.prefetch += 3) {
+      for (m.prefetch = -1; m.prefetch <= 2; m.prefetch++) {
         dist_dataset *dataset = dataset_of(&m, (enum kind)kind);
         for (int64_t left_at = 0; left_at <= 8; left_at++) {
           int64_t whole[MOST_SEEN], resumed[MOST_SEEN];

@@ -10,7 +10,7 @@ import org.libdist.internal.dist_dataset_options;
  * options.
  */
 public final class DatasetOptions {
-    /** The source's elements are batches already; nothing is shuffled; one batch is made ahead. */
+    /** The source's elements are batches already; nothing is shuffled; one batch is made ahead where that is faster. */
     public static final DatasetOptions DEFAULT = new DatasetOptions();
 
     private boolean dropRemainder;
@@ -84,7 +84,7 @@ public final class DatasetOptions {
         return copy;
     }
 
-    /** Batches made ahead; 0: one; negative: none. */
+    /** Batches made ahead; 0: one where that is faster, as measured; negative: none. */
     public DatasetOptions prefetch(int batches) {
         DatasetOptions copy = copy();
         copy.prefetch = batches;
