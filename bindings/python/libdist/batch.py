@@ -8,12 +8,13 @@ import time
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Optional, Sequence
 
 from . import _calls, _cdist, values
+from ._arrivals import running_loop, take_here, taken
 from ._options import nanoseconds
 from ._runs import current
 from .cancel import Cancel, handle_of
 from .errors import Cancelled, DistError, FailedPrecondition, InvalidArgument
 from .replica import Replica
-from .serve import SLICE, Request, running_loop, take_here, taken
+from .serve import SLICE, Request
 
 if TYPE_CHECKING:
     from .strategy import Strategy

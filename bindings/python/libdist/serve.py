@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import os
 import threading
 import time
-import weakref
 from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, TypeVar
 
 from . import _calls, _cdist, values
+from ._arrivals import cannot_take, queue_of, running_loop, taken
 from ._interrupt import Watch
 from ._options import nanoseconds
 from ._runs import current
@@ -25,105 +24,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a loop's end
-
-
-# ---- where requests arrive that have ended ---------------------------------------------------------------
-
-
-class _Queue:
-    """Completions, and who takes them: the thread that begin() starts."""
-
-    taker = 0  # the thread that takes them; 0: none of this module's
-
-    def __init__(self) -> None:
-        self.handle: int = _cdist.dist_completions_create(None)
-
-    def begin(self) -> _Queue:
-        threading.Thread(target=self._take_all, name="libdist-completions", daemon=True).start()
-        return self
-
-    def _take_all(self) -> None:
-        self.taker = threading.get_ident()
-        while True:
-            self.take(-1)
-
-    def take(self, timeout_ns: int) -> bool:
-        """Ends the request that has ended first; whether there was one."""
-        work = _cdist.dist_completions_next(self.handle, timeout_ns)
-        if work:
-            target = _calls._targets.get(_cdist.dist_work_user_data(work))
-            if target is not None:
-                target._arrived(work)
-            else:  # an item that has come once more after its end
-                _cdist.dist_work_destroy(work)
-        return bool(work)
-
-    def __del__(self, _destroy: Any = _cdist.dist_completions_destroy) -> None:
-        _destroy(self.handle)
-
-
-class _LoopQueue(_Queue):
-    """Those of an asyncio loop, which is told by a descriptor; nothing holds it but the loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
-        loop.add_reader(_cdist.dist_completions_descriptor(self.handle), self._readable)
-
-    def _readable(self) -> None:
-        while self.take(0):
-            pass
-
-
-_lock = threading.Lock()
-taken = threading.Condition()  # a request has arrived
-_threads: Optional[_Queue] = None
-_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopQueue] = weakref.WeakKeyDictionary()
-
-
-def running_loop() -> Optional[asyncio.AbstractEventLoop]:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-def _cannot_take(loop: asyncio.AbstractEventLoop) -> bool:
-    """It is this thread's, which is busy, or it does not run."""
-    return loop is running_loop() or not loop.is_running()
-
-
-def take_here() -> bool:
-    """Takes what nobody else would take now; whether there was something."""
-    with _lock:
-        queues: list[_Queue] = [queue for loop, queue in _loops.items() if _cannot_take(loop)]
-        if _threads is not None and _threads.taker == threading.get_ident():
-            queues.append(_threads)
-    return any([queue.take(0) for queue in queues])
-
-
-def _queue_of(loop: Optional[asyncio.AbstractEventLoop]) -> _Queue:
-    global _threads
-    with _lock:
-        if loop is not None and loop not in _loops:
-            try:
-                _loops[loop] = _LoopQueue(loop)
-            except NotImplementedError:  # a loop without descriptors
-                loop = None
-        if loop is not None:
-            return _loops[loop]
-        if _threads is None:
-            _threads = _Queue().begin()
-        return _threads
-
-
-def _forget() -> None:
-    """A forked child has none of the threads, and the loops are its parent's."""
-    global _threads, _loops, _lock
-    _threads, _loops, _lock = None, weakref.WeakKeyDictionary(), threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 # ---- requests ---------------------------------------------------------------------------------------------
@@ -141,7 +41,7 @@ class Request(concurrent.futures.Future[T]):
         self._strategy = strategy
         self._fn = fn
         self._loop = running_loop()
-        self._queue = _queue_of(self._loop)
+        self._queue = queue_of(self._loop)
         self._own: Optional[BaseException] = None
         self._value: Any = None
         self._token = 0
@@ -213,7 +113,7 @@ class Request(concurrent.futures.Future[T]):
 
     def _takes_here(self) -> bool:
         """Whether a loop would take what has ended that cannot now."""
-        return self._loop is not None and _cannot_take(self._loop)
+        return self._loop is not None and cannot_take(self._loop)
 
     def _settle(self, ended: bool = False) -> None:
         """Where it has ended, waits until that has arrived: nothing of it is left then. `ended`: libdist says that it has."""

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where requests and items arrive that have ended, and who takes them from there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from typing import Any, Optional
+
+from . import _calls, _cdist
+
+
+class Queue:
+    """Completions, and who takes them: the thread that begin() starts."""
+
+    taker = 0  # the thread that takes them; 0: none of this module's
+
+    def __init__(self) -> None:
+        self.handle: int = _cdist.dist_completions_create(None)
+
+    def begin(self) -> Queue:
+        threading.Thread(target=self._take_all, name="libdist-completions", daemon=True).start()
+        return self
+
+    def _take_all(self) -> None:
+        self.taker = threading.get_ident()
+        while True:
+            self.take(-1)
+
+    def take(self, timeout_ns: int) -> bool:
+        """Ends the request that has ended first; whether there was one."""
+        work = _cdist.dist_completions_next(self.handle, timeout_ns)
+        if work:
+            target = _calls._targets.get(_cdist.dist_work_user_data(work))
+            if target is not None:
+                target._arrived(work)
+            else:  # an item that has come once more after its end
+                _cdist.dist_work_destroy(work)
+        return bool(work)
+
+    def __del__(self, _destroy: Any = _cdist.dist_completions_destroy) -> None:
+        _destroy(self.handle)
+
+
+class LoopQueue(Queue):
+    """Those of an asyncio loop, which is told by a descriptor; nothing holds it but the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        loop.add_reader(_cdist.dist_completions_descriptor(self.handle), self._readable)
+
+    def _readable(self) -> None:
+        while self.take(0):
+            pass
+
+
+_lock = threading.Lock()
+taken = threading.Condition()  # a request has arrived
+_threads: Optional[Queue] = None
+_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopQueue] = weakref.WeakKeyDictionary()
+
+
+def running_loop() -> Optional[asyncio.AbstractEventLoop]:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def cannot_take(loop: asyncio.AbstractEventLoop) -> bool:
+    """It is this thread's, which is busy, or it does not run."""
+    return loop is running_loop() or not loop.is_running()
+
+
+def take_here() -> bool:
+    """Takes what nobody else would take now; whether there was something."""
+    with _lock:
+        queues: list[Queue] = [queue for loop, queue in _loops.items() if cannot_take(loop)]
+        if _threads is not None and _threads.taker == threading.get_ident():
+            queues.append(_threads)
+    return any([queue.take(0) for queue in queues])
+
+
+def queue_of(loop: Optional[asyncio.AbstractEventLoop]) -> Queue:
+    global _threads
+    with _lock:
+        if loop is not None and loop not in _loops:
+            try:
+                _loops[loop] = LoopQueue(loop)
+            except NotImplementedError:  # a loop without descriptors
+                loop = None
+        if loop is not None:
+            return _loops[loop]
+        if _threads is None:
+            _threads = Queue().begin()
+        return _threads
+
+
+def _forget() -> None:
+    """A forked child has none of the threads, and the loops are its parent's."""
+    global _threads, _loops, _lock
+    _threads, _loops, _lock = None, weakref.WeakKeyDictionary(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
