@@ -69,7 +69,6 @@ void Counted::release() noexcept {
   Memory* memory = memory_;
   const std::size_t bytes = bytes_;
   const std::size_t align = align_;
-  memory->retain();                         // outlive the object that held the last reference
   void* place = dynamic_cast<void*>(this);  // where the whole object begins
   this->~Counted();
   memory->free(place, bytes, align);

@@ -114,8 +114,8 @@ class Counted {
   Memory& memory() const noexcept { return *memory_; }
 
  protected:
-  explicit Counted(Memory& memory) noexcept : memory_(&memory) { memory.retain(); }
-  virtual ~Counted() { memory_->release(); }
+  explicit Counted(Memory& memory) noexcept : memory_(&memory) {}
+  virtual ~Counted() = default;
 
  private:
   template <class T, class... Arguments>
@@ -136,6 +136,7 @@ class Counted {
     }
     object->Counted::bytes_ = bytes;
     object->Counted::align_ = alignof(T);
+    memory.retain();  // until it has been given back
     return Ref<T>::adopt(object);
   }
 

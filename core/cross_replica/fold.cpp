@@ -28,20 +28,28 @@ Status check_numerics_of(int32_t numerics, dist_dtype dtype) noexcept {
 
 void FoldPlan::add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
                    std::span<const std::byte* const> sources, void* to) {
+  const std::size_t first = sources_.size();
+  sources_.insert(sources_.end(), sources.begin(), sources.end());
+  add_from(first, dtype, op, divisor, count, to);
+}
+
+void FoldPlan::add_from(std::size_t first, dist_dtype dtype, dist_reduce_op op, double divisor,
+                        std::size_t count, void* to) {
   if (count == 0) return;
+  const std::size_t num_sources = sources_.size() - first;
   const std::size_t size = dtype_size(dtype);
   const std::size_t result_size = dtype_size(op == DIST_REDUCE_MEAN ? dtype_of_mean(dtype) : dtype);
   const std::size_t per_block = kBlockBytes / size;
   const bool tree = numerics_ == DIST_NUMERICS_TREE;
   // One source is a sum already.
-  const bool exact = numerics_ == DIST_NUMERICS_REPRODUCIBLE && sources.size() > 1;
-  folds_.push_back({tree ? tree_kernel(dtype, op, sources.size()) : reduce_kernel(dtype, op),
-                    exact ? exact_kernel(dtype) : nullptr, size, result_size, count, sources_.size(),
-                    sources.size(), num_blocks_, exact && op != DIST_REDUCE_MEAN ? 1 : divisor,
+  const bool exact = numerics_ == DIST_NUMERICS_REPRODUCIBLE && num_sources > 1;
+  folds_.push_back({tree ? tree_kernel(dtype, op, num_sources) : reduce_kernel(dtype, op),
+                    exact ? exact_kernel(dtype) : nullptr, count, first, num_blocks_,
+                    static_cast<uint32_t>(num_sources), static_cast<uint16_t>(size),
+                    static_cast<uint16_t>(result_size), exact && op != DIST_REDUCE_MEAN ? 1 : divisor,
                     static_cast<std::byte*>(to)});
-  sources_.insert(sources_.end(), sources.begin(), sources.end());
   num_blocks_ += (count + per_block - 1) / per_block;
-  bytes_ += count * size * sources.size();
+  bytes_ += count * size * num_sources;
   result_bytes_ += count * result_size;
 }
 
@@ -83,8 +91,7 @@ Status FoldPlan::run_shared() {
 
 Status FoldPlan::add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out) {
   if (workers_ != nullptr) return add_shared(shared_[0], op, sources, out);
-  std::pmr::vector<const std::byte*> data(&memory_);
-  data.reserve(sources.size());
+  const std::size_t first = sources_.size();
   TensorSize size;
   for (dist_tensor source : sources) {
     DIST_TRY(check_tensor(source, "component", &size));
@@ -93,7 +100,7 @@ Status FoldPlan::add(dist_reduce_op op, std::span<const dist_tensor> sources, Va
       DIST_TRY(Value::copy_tensor(memory_, source, &kept_.back()));
       source = kept_.back()->tensor();
     }
-    data.push_back(static_cast<const std::byte*>(source.data));
+    sources_.push_back(static_cast<const std::byte*>(source.data));
   }
   dist_tensor result = sources[0];
   result.data = nullptr;
@@ -101,16 +108,13 @@ Status FoldPlan::add(dist_reduce_op op, std::span<const dist_tensor> sources, Va
   if (op == DIST_REDUCE_MEAN) result.dtype = dtype_of_mean(result.dtype);
   ValueRef made;
   DIST_TRY(Value::copy_tensor(memory_, result, &made));
-  add(sources[0].dtype, op, static_cast<double>(sources.size()), static_cast<std::size_t>(size.elements),
-      data, made->tensor().data);
+  add_from(first, sources[0].dtype, op, static_cast<double>(sources.size()),
+           static_cast<std::size_t>(size.elements), made->tensor().data);
   *out = std::move(made);
   return kOk;
 }
 
-void FoldPlan::run_block(std::size_t block, bool stream) const noexcept {
-  const auto next = std::upper_bound(folds_.begin(), folds_.end(), block,
-                                     [](std::size_t b, const Fold& fold) { return b < fold.first_block; });
-  const Fold& fold = *(next - 1);
+void FoldPlan::run_block(const Fold& fold, std::size_t block, bool stream) const noexcept {
   const std::size_t per_block = kBlockBytes / fold.element_bytes;
   const std::size_t first = (block - fold.first_block) * per_block;
   const std::size_t count = std::min(per_block, fold.count - first);
@@ -132,7 +136,13 @@ Status FoldPlan::run(Arena& arena) {
   const bool stream = result_bytes_ > last_level_cache_bytes() / 2;
   const auto blocks = [this, stream](int64_t first, int64_t last) {
     const FpEnvironment environment;
-    for (int64_t block = first; block < last; ++block) run_block(static_cast<std::size_t>(block), stream);
+    auto next =
+        std::upper_bound(folds_.begin(), folds_.end(), static_cast<std::size_t>(first),
+                         [](std::size_t block, const Fold& fold) { return block < fold.first_block; });
+    for (auto block = static_cast<std::size_t>(first); block < static_cast<std::size_t>(last); ++block) {
+      if (next != folds_.end() && next->first_block == block) ++next;
+      run_block(*(next - 1), block, stream);
+    }
   };
   const auto count = static_cast<int64_t>(num_blocks_);
   if (bytes_ > kSerialBytes) return arena.parallel_for(0, count, 1, blocks);

@@ -62,12 +62,12 @@ class FoldPlan {
   struct Fold {
     ReduceKernel kernel;
     ExactKernel exact;  // takes its place; NULL: none
-    std::size_t element_bytes;
-    std::size_t result_bytes;  // of an element
     std::size_t count;
     std::size_t first_source;  // in sources_
-    std::size_t num_sources;
-    std::size_t first_block;  // counted over all folds
+    std::size_t first_block;   // counted over all folds
+    uint32_t num_sources;
+    uint16_t element_bytes;
+    uint16_t result_bytes;  // of an element
     double divisor;
     std::byte* to;
   };
@@ -81,7 +81,10 @@ class FoldPlan {
     std::size_t contributions;  // of each
   };
 
-  void run_block(std::size_t block, bool stream) const noexcept;
+  // Of what lies in sources_ from `first` on.
+  void add_from(std::size_t first, dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
+                void* to);
+  void run_block(const Fold& fold, std::size_t block, bool stream) const noexcept;
   Status add_shared(SharedFolds& folds, dist_reduce_op op, std::span<const dist_tensor> sources,
                     ValueRef* out);
   Status run_shared();

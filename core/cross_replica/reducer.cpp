@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cross_replica/reducer.hpp"
 
-#include <memory_resource>
 #include <utility>
-#include <vector>
 
 #include "core/base/tensor.hpp"
 #include "core/cross_replica/axis_reduce.hpp"
@@ -25,7 +23,12 @@ dist_tensor view(const Value& value, LocalReplica replica) noexcept {
 }  // namespace
 
 Reducer::Reducer(const CrossReplica& context, ReduceRules rules, dist_reduce_op op)
-    : context_(context), rules_(rules), op_(op), plan_(*context.memory, context.numerics, context.workers) {}
+    : context_(context),
+      rules_(rules),
+      op_(op),
+      plan_(*context.memory, context.numerics, context.workers),
+      components_(context.memory),
+      tensors_(context.memory) {}
 
 Status Reducer::set_destination(const Destination& destination) noexcept {
   return resolve(context_, destination, &place_);
@@ -48,14 +51,16 @@ Status Reducer::add(Value& value, const Path& path, ValueRef* out) {
 Status Reducer::run() { return plan_.run(*context_.arena); }
 
 Status Reducer::add_items(Value& value, const Path& path, ValueRef* out) {
-  if (!axes_.empty()) {
-    return invalid_argument(
-        "%s is %s: axes are those of one tensor; reduce its items one by one, or without axes",
-        PathText(path).c_str(), Value::kind_name(value.kind()));
-  }
+  if (!axes_.empty()) return no_axes_of(value, path);
   return map_items(
       *context_.memory, value, path,
       [this](Value& item, const Path& here, ValueRef* made) { return add(item, here, made); }, out);
+}
+
+Status Reducer::no_axes_of(const Value& nest, const Path& path) const noexcept {
+  return invalid_argument(
+      "%s is %s: axes are those of one tensor; reduce its items one by one, or without axes",
+      PathText(path).c_str(), Value::kind_name(nest.kind()));
 }
 
 Status Reducer::check_components(const Value& value, const Path& path) const noexcept {
@@ -82,21 +87,32 @@ Status Reducer::add_components(Value& value, const Path& path, ValueRef* out) {
     *out = value.items()[0];
     return kOk;
   }
-  std::pmr::vector<Value*> components(context_.memory);
-  for (const ValueRef& component : value.items()) components.push_back(component.get());
-  for (const Value* const component : components) {
-    if (component->is_nest()) return add_nests(components, path, out);
+  components_.clear();
+  bool nests = false;
+  for (const ValueRef& component : value.items()) {
+    components_.push_back(component.get());
+    nests = nests || component->is_nest();
+  }
+  if (nests) {
+    DIST_TRY(check_alike(*context_.memory, components_, path));
+    if (!axes_.empty()) return no_axes_of(*components_[0], path);
+  }
+  return add_column(components_, path, out);
+}
+
+// Of nests, a nest of what their leaves come to.
+Status Reducer::add_column(std::span<Value* const> components, const Path& path, ValueRef* out) {
+  if (components[0]->is_nest()) {
+    return map_columns(
+        *context_.memory, components, path,
+        [this](std::span<Value* const> column, const Path& here, ValueRef* made) {
+          return add_column(column, here, made);
+        },
+        out);
   }
   if (axes_.empty() && components[0]->kind() == DIST_VALUE_INDEXED_SLICES)
     return add_slices(components, path, out);
   return add_tensors(components, path, out);
-}
-
-// Components that are nests: a nest of per-replica values.
-Status Reducer::add_nests(std::span<Value* const> components, const Path& path, ValueRef* out) {
-  ValueRef nest;
-  DIST_TRY(merge_leaves(*context_.memory, components, PathText(path).c_str(), &nest));
-  return add(*nest, path, out);
 }
 
 Status Reducer::add_slices(std::span<Value* const> components, const Path& path, ValueRef* out) {
@@ -107,8 +123,8 @@ Status Reducer::add_slices(std::span<Value* const> components, const Path& path,
 
 // What every replica has in common, each its own copy where it is a variable.
 Status Reducer::add_copies(Value& value, const Path& path, ValueRef* out) {
-  const std::pmr::vector<Value*> copies(static_cast<std::size_t>(num_local()), &value, context_.memory);
-  return add_tensors(copies, path, out);
+  components_.assign(static_cast<std::size_t>(num_local()), &value);
+  return add_tensors(components_, path, out);
 }
 
 // What is not distributed is one contribution of each worker, as TensorFlow has it.
@@ -156,13 +172,12 @@ Status Reducer::add_equal(Value& value, const Path& path, ValueRef* out) {
 }
 
 Status Reducer::add_tensors(std::span<Value* const> values, const Path& path, ValueRef* out) {
-  std::pmr::vector<dist_tensor> tensors(context_.memory);
-  tensors.reserve(values.size());
+  tensors_.clear();
   for (const Value* const value : values) {
-    if (!value->has_tensor()) return not_reducible(*value, path, tensors.size());
-    tensors.push_back(view(*value, LocalReplica(tensors.size())));
+    if (!value->has_tensor()) return not_reducible(*value, path, tensors_.size());
+    tensors_.push_back(view(*value, LocalReplica(tensors_.size())));
   }
-  return add_fold(tensors, path, out);
+  return add_fold(tensors_, path, out);
 }
 
 Status Reducer::add_fold(std::span<const dist_tensor> tensors, const Path& path, ValueRef* out) {

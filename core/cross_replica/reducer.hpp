@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
+#include <vector>
 
 #include "core/base/status.hpp"
 #include "core/cross_replica/cross_replica.hpp"
@@ -42,10 +44,12 @@ class Reducer {
   bool to_one_tensor() const noexcept { return rules_ == ReduceRules::kReduce; }
 
   Status add_items(Value& value, const Path& path, ValueRef* out);
+  Status no_axes_of(const Value& nest, const Path& path) const noexcept;
   Status check_components(const Value& value, const Path& path) const noexcept;
   Status check_copies(const Variable& variable, const Path& path) const noexcept;
   Status add_components(Value& value, const Path& path, ValueRef* out);
-  Status add_nests(std::span<Value* const> components, const Path& path, ValueRef* out);
+  // Of components that check_alike() has let pass.
+  Status add_column(std::span<Value* const> components, const Path& path, ValueRef* out);
   Status add_slices(std::span<Value* const> components, const Path& path, ValueRef* out);
   Status add_copies(Value& value, const Path& path, ValueRef* out);
   Status add_of_workers(Value& value, const Path& path, ValueRef* out);
@@ -65,6 +69,9 @@ class Reducer {
   FoldPlan plan_;
   std::span<const int32_t> axes_;
   Place place_;
+  // Of the leaf that is added now.
+  std::pmr::vector<Value*> components_;
+  std::pmr::vector<dist_tensor> tensors_;
 };
 
 }  // namespace dist

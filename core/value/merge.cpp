@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/value/nest.hpp"
 #include "core/value/path.hpp"
 #include "core/value/value.hpp"
 
@@ -21,12 +22,21 @@ class Merger {
       *out = ValueRef::share(results[0]);
       return kOk;
     }
-    DIST_TRY(check_kinds(results, path));
+    DIST_TRY(check_level(results, path));
     if (results[0]->is_nest()) {
-      DIST_TRY(check_items(results, path));
-      return merge_items(results, path, out);
+      return map_columns(
+          memory_, results, path,
+          [this](Results column, const Path& here, ValueRef* made) { return merge(column, here, made); },
+          out);
     }
     return Value::create(memory_, DIST_VALUE_PER_REPLICA, results, out);
+  }
+
+  Status check(Results results, const Path& path) const {
+    DIST_TRY(check_level(results, path));
+    if (!results[0]->is_nest()) return kOk;
+    return each_column(memory_, results, path,
+                       [this](std::size_t, Results column, const Path& here) { return check(column, here); });
   }
 
  private:
@@ -61,6 +71,11 @@ class Merger {
     return kOk;
   }
 
+  Status check_level(Results results, const Path& path) const noexcept {
+    DIST_TRY(check_kinds(results, path));
+    return results[0]->is_nest() ? check_items(results, path) : kOk;
+  }
+
   // Nests: as many items, under the same keys.
   Status check_items(Results results, const Path& path) const noexcept {
     const Value& first = *results[0];
@@ -79,22 +94,6 @@ class Merger {
       if (first.items().size() != other.items().size()) return differ(results, r, path);
     }
     return kOk;
-  }
-
-  Status merge_items(Results results, const Path& path, ValueRef* out) {
-    const Value& first = *results[0];
-    const std::size_t n = first.items().size();
-    const bool keyed = first.kind() == DIST_VALUE_DICT;
-    std::pmr::vector<Value*> column(results.size(), &memory_);
-    std::pmr::vector<ValueRef> merged(n, &memory_);
-    std::pmr::vector<Value*> items(n, &memory_);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t r = 0; r < results.size(); ++r) column[r] = results[r]->items()[i].get();
-      const Path here = keyed ? Path::item(path, first.key(i)) : Path::item(path, i);
-      DIST_TRY(merge(column, here, &merged[i]));
-      items[i] = merged[i].get();
-    }
-    return Value::create_like(memory_, first, items, out);
   }
 
   Memory& memory_;
@@ -117,6 +116,10 @@ Status merge(Memory& memory, std::span<Value* const> results, const char* what, 
   std::pmr::vector<Value*> given(results.begin(), results.end(), &memory);
   std::replace(given.begin(), given.end(), static_cast<Value*>(nullptr), none.get());
   return Merger(memory, true, source).merge(given, Path{what}, out);
+}
+
+Status check_alike(Memory& memory, std::span<Value* const> components, const Path& path) {
+  return Merger(memory, false, "replica").check(components, path);
 }
 
 Status merge_leaves(Memory& memory, std::span<Value* const> components, const char* what, ValueRef* out) {

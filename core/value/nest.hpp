@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 #include "core/base/status.hpp"
@@ -25,6 +26,36 @@ Status map_items(Memory& memory, Value& nest, const Path& path, Each&& each, Val
     pointers[i] = made[i].get();
   }
   return Value::create_like(memory, nest, pointers, out);
+}
+
+// Calls each(i, column, its path) for what stands at place i in all of some nests, which are of one structure.
+template <class Each>
+Status each_column(Memory& memory, std::span<Value* const> nests, const Path& path, Each&& each) {
+  const Value& first = *nests[0];
+  const bool keyed = first.kind() == DIST_VALUE_DICT;
+  std::pmr::vector<Value*> column(nests.size(), &memory);
+  for (std::size_t i = 0; i < first.items().size(); ++i) {
+    for (std::size_t n = 0; n < nests.size(); ++n) column[n] = nests[n]->items()[i].get();
+    const Path here = keyed ? Path::item(path, first.key(i)) : Path::item(path, i);
+    DIST_TRY(each(i, column, here));
+  }
+  return kOk;
+}
+
+// A nest like them, of what each(column, its path, out) makes.
+template <class Each>
+Status map_columns(Memory& memory, std::span<Value* const> nests, const Path& path, Each&& each,
+                   ValueRef* out) {
+  const std::size_t n = nests[0]->items().size();
+  std::pmr::vector<ValueRef> made(n, &memory);
+  std::pmr::vector<Value*> pointers(n, &memory);
+  const auto make = [&](std::size_t i, std::span<Value* const> column, const Path& here) {
+    const Status status = each(column, here, &made[i]);
+    pointers[i] = made[i].get();
+    return status;
+  };
+  DIST_TRY(each_column(memory, nests, path, make));
+  return Value::create_like(memory, *nests[0], pointers, out);
 }
 
 }  // namespace dist

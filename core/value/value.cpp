@@ -2,6 +2,7 @@
 #include "core/value/value.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <numeric>
@@ -12,6 +13,8 @@ namespace dist {
 namespace {
 
 constexpr std::size_t kDataAlign = 64;
+// The largest block that lies behind its value: beyond it a second block of the allocator's does not count.
+constexpr std::size_t kMostBehind = 1024;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
   return (bytes + to - 1) / to * to;
@@ -19,31 +22,40 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
 
 }  // namespace
 
-Value::Value(Memory& memory, int32_t kind) : Counted(memory), kind_(kind), items_(&memory), keys_(&memory) {}
+Value::Value(Memory& memory, int32_t kind) : Counted(memory), kind_(kind), items_(&memory) {}
 
 Value::~Value() {
-  memory().free(block_, block_bytes_, kDataAlign);
+  if (apart_bytes_ != 0) memory().free(block_, apart_bytes_, kDataAlign);
   if (release_ != nullptr) release_(user_data_);
+}
+
+// A small block lies behind the value: a leaf of a nest is one block of the allocator's, not two.
+ValueRef Value::with_block(Memory& memory, int32_t kind, std::size_t block_bytes) {
+  if (block_bytes == 0) return make_counted<Value>(memory, kind);
+  if (block_bytes <= kMostBehind) {
+    ValueRef value = make_counted_with_room<Value>(memory, block_bytes + kDataAlign - alignof(Value), kind);
+    const auto end = reinterpret_cast<std::uintptr_t>(value.get() + 1);
+    value->block_ = reinterpret_cast<std::byte*>(rounded_up(end, kDataAlign));
+    return value;
+  }
+  ValueRef value = make_counted<Value>(memory, kind);
+  value->block_ = static_cast<std::byte*>(memory.allocate(block_bytes, kDataAlign));
+  value->apart_bytes_ = block_bytes;
+  return value;
 }
 
 // A tensor value with `own_bytes` of room for elements; shape and strides are copied, data and strides are
 // then the caller's to set.
-Status Value::make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes, ValueRef* out) {
+ValueRef Value::make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes) {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   const std::size_t elements_end = rounded_up(own_bytes, alignof(int64_t));
-  const std::size_t block_bytes = elements_end + 2 * ndim * sizeof(int64_t);
-  ValueRef value = make_counted<Value>(memory, DIST_VALUE_TENSOR);
-  if (block_bytes != 0) {
-    value->block_ = static_cast<std::byte*>(memory.allocate(block_bytes, kDataAlign));
-    value->block_bytes_ = block_bytes;
-  }
+  ValueRef value = with_block(memory, DIST_VALUE_TENSOR, elements_end + 2 * ndim * sizeof(int64_t));
   auto* const shape = reinterpret_cast<int64_t*>(value->block_ + elements_end);
   std::copy_n(tensor.shape, ndim, shape);
   if (tensor.strides != nullptr) std::copy_n(tensor.strides, ndim, shape + ndim);
   value->tensor_ = {nullptr, tensor.dtype, tensor.ndim, ndim != 0 ? shape : nullptr,
                     ndim != 0 && tensor.strides != nullptr ? shape + ndim : nullptr};
-  *out = std::move(value);
-  return kOk;
+  return value;
 }
 
 Status Value::copy_tensor(Memory& memory, const dist_tensor& tensor, ValueRef* out) {
@@ -52,8 +64,7 @@ Status Value::copy_tensor(Memory& memory, const dist_tensor& tensor, ValueRef* o
   if (tensor.data == nullptr) checked.data = &unset;
   TensorSize size;
   DIST_TRY(check_tensor(checked, "tensor", &size));
-  ValueRef value;
-  DIST_TRY(make_tensor(memory, tensor, size.bytes, &value));
+  ValueRef value = make_tensor(memory, tensor, size.bytes);
   value->tensor_.strides = nullptr;
   value->tensor_.data = size.bytes != 0 ? value->block_ : nullptr;
   if (tensor.data != nullptr && size.bytes != 0) {
@@ -71,8 +82,7 @@ Status Value::wrap_tensor(Memory& memory, const dist_tensor& tensor, dist_releas
                           ValueRef* out) {
   TensorSize size;
   DIST_TRY(check_tensor(tensor, "tensor", &size));
-  ValueRef value;
-  DIST_TRY(make_tensor(memory, tensor, 0, &value));
+  ValueRef value = make_tensor(memory, tensor, 0);
   value->tensor_.data = tensor.data;
   value->release_ = release;
   value->user_data_ = user_data;
@@ -83,10 +93,8 @@ Status Value::wrap_tensor(Memory& memory, const dist_tensor& tensor, dist_releas
 ValueRef Value::create_none(Memory& memory) { return make_counted<Value>(memory, DIST_VALUE_NONE); }
 
 ValueRef Value::create_text(Memory& memory, const char* text) {
-  ValueRef value = make_counted<Value>(memory, DIST_VALUE_TEXT);
   const std::size_t bytes = std::strlen(text) + 1;
-  value->block_ = static_cast<std::byte*>(memory.allocate(bytes, kDataAlign));
-  value->block_bytes_ = bytes;
+  ValueRef value = with_block(memory, DIST_VALUE_TEXT, bytes);
   std::memcpy(value->block_, text, bytes);
   return value;
 }
@@ -162,11 +170,13 @@ Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std
   std::pmr::vector<Value*> sorted(&memory);
   sorted.reserve(order.size());
   ValueRef value = make_counted<Value>(memory, DIST_VALUE_DICT);
-  value->keys_.reserve(order.size());
+  Ref<Keys> kept = make_counted<Keys>(memory);
+  kept->all.reserve(order.size());
   for (const std::size_t i : order) {
-    value->keys_.emplace_back(keys[i]);
+    kept->all.emplace_back(keys[i]);
     sorted.push_back(items[i]);
   }
+  value->keys_ = std::move(kept);
   DIST_TRY(value->keep_items(sorted));
   *out = std::move(value);
   return kOk;
@@ -191,10 +201,7 @@ ValueRef Value::of_variable(Variable& variable) {
 Status Value::create_sharded(Memory& memory, Value& whole, const Sharding& sharding,
                              std::span<Value* const> shards, const int64_t* begins, ValueRef* out) {
   const std::size_t numbers = shards.size() * static_cast<std::size_t>(sharding.ndim);
-  ValueRef value = make_counted<Value>(memory, DIST_VALUE_SHARDED);
-  const std::size_t bytes = sizeof(Sharding) + numbers * sizeof(int64_t);
-  value->block_ = static_cast<std::byte*>(memory.allocate(bytes, kDataAlign));
-  value->block_bytes_ = bytes;
+  ValueRef value = with_block(memory, DIST_VALUE_SHARDED, sizeof(Sharding) + numbers * sizeof(int64_t));
   std::memcpy(value->block_, &sharding, sizeof sharding);
   auto* const kept = reinterpret_cast<int64_t*>(value->block_ + sizeof(Sharding));
   if (begins != nullptr) {
@@ -216,10 +223,12 @@ const int64_t* Value::shard_begin(int32_t logical_device) const noexcept {
 }
 
 Value* Value::find(const char* key) const noexcept {
-  const auto at = std::lower_bound(keys_.begin(), keys_.end(), key,
+  if (!keys_) return nullptr;
+  const auto& keys = keys_->all;
+  const auto at = std::lower_bound(keys.begin(), keys.end(), key,
                                    [](const std::pmr::string& a, const char* b) { return a.compare(b) < 0; });
-  if (at == keys_.end() || at->compare(key) != 0) return nullptr;
-  return items_[static_cast<std::size_t>(at - keys_.begin())].get();
+  if (at == keys.end() || at->compare(key) != 0) return nullptr;
+  return items_[static_cast<std::size_t>(at - keys.begin())].get();
 }
 
 const char* Value::text() const noexcept {

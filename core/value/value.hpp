@@ -16,6 +16,7 @@
 
 namespace dist {
 
+struct Path;
 class Value;
 class Variable;
 using ValueRef = Ref<Value>;
@@ -99,7 +100,7 @@ class Value final : public Counted {
   std::size_t size() const noexcept {
     return kind_ == DIST_VALUE_SHARDED ? items_.size() - 1 : items_.size();
   }
-  const char* key(std::size_t index) const noexcept { return keys_[index].c_str(); }
+  const char* key(std::size_t index) const noexcept { return keys_->all[index].c_str(); }
   // The item under `key`, or NULL.
   Value* find(const char* key) const noexcept;
   // Of a tensor: its view; of a variable: the view of replica 0's copy.
@@ -130,22 +131,32 @@ class Value final : public Counted {
  private:
   template <class T, class... Arguments>
   friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
+  template <class T, class... Arguments>
+  friend Ref<T> make_counted_with_room(Memory& memory, std::size_t room_bytes, Arguments&&... arguments);
 
   Value(Memory& memory, int32_t kind);
   ~Value() override;
 
-  static Status make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes, ValueRef* out);
+  // A dictionary's, which those that are made like it share.
+  struct Keys final : Counted {
+    explicit Keys(Memory& memory) : Counted(memory), all(&memory) {}
+    std::pmr::vector<std::pmr::string> all;  // sorted, key i of item i
+  };
+
+  // With a block of so many bytes, which nothing is in yet.
+  static ValueRef with_block(Memory& memory, int32_t kind, std::size_t block_bytes);
+  static ValueRef make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes);
   Status keep_items(std::span<Value* const> items);
 
   int32_t kind_;
   bool holds_distributed_ = false;
   int16_t depth_ = 0;
   std::pmr::vector<ValueRef> items_;
-  std::pmr::vector<std::pmr::string> keys_;  // a dictionary's, sorted, key i of item i
+  Ref<Keys> keys_;  // a dictionary's
   Ref<Variable> variable_;
   dist_tensor tensor_{};
-  std::byte* block_ = nullptr;  // own elements, then shape and strides; or a text; or Sharding, then begins
-  std::size_t block_bytes_ = 0;
+  std::byte* block_ = nullptr;   // own elements, then shape and strides; or a text; or Sharding, then begins
+  std::size_t apart_bytes_ = 0;  // of a block that does not lie behind the value itself
   dist_release_fn release_ = nullptr;
   void* user_data_ = nullptr;  // of release_; an object's address
 };
@@ -160,6 +171,9 @@ Status component_of(Memory& memory, Value* value, LocalReplica replica, ValueRef
 // as nothing. `what` begins messages ("result"), and `source` says in them who gave a result.
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out,
              const char* source = "replica");
+
+// OK where merge_leaves() can merge them: nests are of one structure, and nothing is distributed.
+Status check_alike(Memory& memory, std::span<Value* const> components, const Path& path);
 
 // As merge(), but a leaf becomes a per-replica value even where all hold the same object: a per-replica value
 // of nests becomes a nest of per-replica values.

@@ -23,7 +23,7 @@ constexpr int kMeasured = AheadChoice::kWindows * (AheadChoice::kSkipped + Ahead
 struct Loop {
   int64_t ahead_ns;
   int64_t in_place_ns;
-  AheadChoice choice;
+  AheadChoice choice{};
   int64_t now_ns = 1000;
   int64_t reads = 0;  // of the clock
   std::mt19937_64 random{kSeed};
