@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values, merging and taking apart, variables and DLPack, on the core's own objects.
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -84,6 +86,32 @@ void equal_structures_merge_leaf_by_leaf(void**) {
       assert_true(number_of(*mine->find("alone")) == static_cast<float>(10 * r));
       assert_ptr_equal(mine->find("pair")->items()[0].get(),
                        results[static_cast<std::size_t>(r)]->find("pair")->items()[0].get());
+    }
+  }
+  assert_int_equal(memory.live(), 0);
+  assert_int_equal(memory.mistakes(), 0);
+}
+
+// Small elements lie behind their value and large ones apart: neither shows.
+void elements_of_any_size_are_aligned_and_whole(void**) {
+  CountingMemory memory;
+  for (int64_t n = 0; n <= 2200; n += n < 1200 ? 1 : 97) {
+    for (const int32_t ndim : {1, 3}) {
+      const int64_t shape[] = {n, 1, 1};
+      std::vector<unsigned char> bytes(static_cast<std::size_t>(n), static_cast<unsigned char>(n));
+      const dist_tensor given{bytes.data(), DIST_U8, ndim, shape, nullptr};
+      ValueRef kept;
+      assert_true(Value::copy_tensor(*memory, given, &kept).ok());
+      const dist_tensor tensor = kept->tensor();
+      assert_int_equal(reinterpret_cast<uintptr_t>(tensor.data) % 64, 0);
+      if (n > 0) {
+        std::fill_n(static_cast<unsigned char*>(tensor.data), n, static_cast<unsigned char>(0xff));
+        assert_true(kept->keeps_elements());
+      }
+      assert_int_equal(tensor.shape[0], n);
+      assert_int_equal(tensor.shape[ndim - 1], ndim == 1 ? n : 1);
+      const std::string text(static_cast<std::size_t>(n), 'x');
+      assert_string_equal(Value::create_text(*memory, text.c_str())->text(), text.c_str());
     }
   }
   assert_int_equal(memory.live(), 0);
@@ -417,6 +445,7 @@ int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
       cmocka_unit_test(equal_structures_merge_leaf_by_leaf),
+      cmocka_unit_test(elements_of_any_size_are_aligned_and_whole),
       cmocka_unit_test(what_all_have_in_common_stays_itself),
       cmocka_unit_test(different_structures_are_named_with_their_path),
       cmocka_unit_test(leaves_of_any_kind_stand_side_by_side),
