@@ -68,6 +68,60 @@ static void nests_reduce_leaf_by_leaf(void **state) {
   dist_value_release(leaves[1]);
 }
 
+/* {"x": [number, {key: 10 * number}]}; `n` is 1: without the dictionary. */
+static dist_value *nest_of(dist_strategy *strategy, double number, const char *key, size_t n) {
+  const char *const outer = "x";
+  const double more = 10 * number;
+  dist_value *items[2] = {tensor_of(strategy, DIST_F32, 0, NULL, &number), NULL}, *list = NULL, *nest = NULL;
+  dist_value *const leaf = tensor_of(strategy, DIST_F64, 0, NULL, &more);
+  assert_int_equal(dist_value_create_dict(strategy, &key, &leaf, 1, &items[1]), DIST_OK);
+  assert_int_equal(dist_value_create_list(strategy, items, n, &list), DIST_OK);
+  assert_int_equal(dist_value_create_dict(strategy, &outer, &list, 1, &nest), DIST_OK);
+  dist_value_release(leaf);
+  dist_value_release(list);
+  for (int i = 0; i < 2; i++) dist_value_release(items[i]);
+  return nest;
+}
+
+static void nests_of_the_replicas_are_alike(void **state) {
+  const double six = 6, sixty = 60;
+  const int32_t axis = 0;
+  const struct {
+    const char *key;
+    size_t n;
+    int32_t num_axes;
+    const char *error; /* NULL: none */
+  } cases[] = {
+      {"y", 2, 0, NULL},
+      {"z", 2, 0,
+       "value[\"x\"][1]: replica 0 gave the key \"y\", replica 2 did not; all must give the same keys"},
+      {"y", 1, 0,
+       "value[\"x\"]: replica 0 gave a list of 2, replica 2 a list of 1; only results of one structure can "
+       "be "
+       "merged"},
+      {"y", 2, 1,
+       "value is a dictionary: axes are those of one tensor; reduce its items one by one, or without axes"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    dist_value *const components[R] = {nest_of(*state, 1, "y", 2), nest_of(*state, 2, "y", 2),
+                                       nest_of(*state, 3, cases[i].key, cases[i].n)};
+    dist_value *nests = spread_of(*state, components);
+    dist_value *result = NULL;
+    const dist_status status = dist_reduce(*state, DIST_REDUCE_SUM, nests, &axis, cases[i].num_axes, &result);
+    if (cases[i].error != NULL) {
+      assert_fails_with(status, DIST_INVALID_ARGUMENT, cases[i].error);
+      assert_null(result);
+    } else {
+      assert_int_equal(status, DIST_OK);
+      dist_value *const list = dist_value_get(result, "x");
+      assert_tensor(dist_value_item(list, 0), DIST_F32, 1, &six);
+      assert_tensor(dist_value_get(dist_value_item(list, 1), "y"), DIST_F64, 1, &sixty);
+      dist_value_release(result);
+    }
+    dist_value_release(nests);
+  }
+}
+
 static void errors_say_where(void **state) {
   const int64_t two[1] = {2};
   const int64_t wide[2] = {2, 3};
@@ -364,6 +418,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_equal_already),
       cmocka_unit_test(nests_reduce_leaf_by_leaf),
+      cmocka_unit_test(nests_of_the_replicas_are_alike),
       cmocka_unit_test(errors_say_where),
       cmocka_unit_test(communication_options_are_checked),
       cmocka_unit_test(communication_options_change_no_bit),
