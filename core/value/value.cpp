@@ -13,7 +13,7 @@ namespace dist {
 namespace {
 
 constexpr std::size_t kDataAlign = 64;
-// The largest block that lies behind its value: beyond it a second block of the allocator's does not count.
+// The largest block that lies behind its value. Beyond it, what a second block costs is little beside writing the elements.
 constexpr std::size_t kMostBehind = 1024;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {

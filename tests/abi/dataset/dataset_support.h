@@ -7,6 +7,13 @@
 
 #include "tests/abi/alloc_support.h"
 
+enum { TEXT_BYTES = 1024 };
+
+/* A dist_text_fn into char[TEXT_BYTES]. */
+static inline void keep_text(const char *text, size_t size, void *user_data) {
+  snprintf(user_data, TEXT_BYTES, "%.*s", (int)size, text);
+}
+
 static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Component r of a leaf; the leaf itself where there is one replica. */

@@ -219,10 +219,6 @@ static void shuffling_is_reproducible(void **state) {
   assert_memory_not_equal(orders[0], known[0], sizeof known[0]);
 }
 
-static void keep_text(const char *text, size_t size, void *user_data) {
-  snprintf(user_data, 1024, "%.*s", (int)size, text);
-}
-
 /* Short passes and a long one: both ways take turns, one of them is chosen and told, and nobody sees which made a batch. */
 static void what_is_measured_changes_no_batch(void **state) {
   (void)state;
@@ -233,7 +229,7 @@ static void what_is_measured_changes_no_batch(void **state) {
   dist_dataset *measured = numbers(strategy, 10, &options);
   options.prefetch = -1;
   dist_dataset *in_place = numbers(strategy, 10, &options);
-  char text[1024];
+  char text[TEXT_BYTES];
   assert_ok(dist_dataset_explain(measured, keep_text, text));
   assert_non_null(strstr(text, "made ahead: 1 batch where that is faster, which is measured\n"));
   for (int i = 0; i < 300; i++) {

@@ -294,16 +294,10 @@ static void what_is_lost_is_named(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static void keep_text(const char *text, size_t size, void *user_data) {
-  char *to = user_data;
-  memcpy(to, text, size < 1023 ? size : 1023);
-  to[size < 1023 ? size : 1023] = '\0';
-}
-
 static void who_reads_what_is_explained(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
-  char text[1024] = "";
+  char text[TEXT_BYTES] = "";
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 7;
   options.num_workers = 2;
