@@ -127,9 +127,25 @@ class Gatherer {
   }
 
   Status gather_components(Value& value, const Path& path, ValueRef* out) {
+    std::pmr::vector<Value*> components(context_.memory);
+    for (const ValueRef& component : value.items()) components.push_back(component.get());
+    if (std::any_of(components.begin(), components.end(), [](const Value* each) { return each->is_nest(); }))
+      DIST_TRY(check_alike(*context_.memory, components, path));
+    return gather_column(components, path, out);
+  }
+
+  // Of components that are alike; of nests, a nest of what their leaves come to.
+  Status gather_column(std::span<Value* const> components, const Path& path, ValueRef* out) {
+    if (components[0]->is_nest()) {
+      return map_columns(
+          *context_.memory, components, path,
+          [this](std::span<Value* const> column, const Path& here, ValueRef* made) {
+            return gather_column(column, here, made);
+          },
+          out);
+    }
     std::pmr::vector<dist_tensor> tensors(context_.memory);
-    for (const ValueRef& component : value.items()) {
-      if (component->is_nest()) return gather_nests(value, path, out);
+    for (const Value* const component : components) {
       if (!component->has_tensor()) {
         return fail(
             component->kind() == DIST_VALUE_INDEXED_SLICES ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
@@ -141,15 +157,6 @@ class Gatherer {
                                             : component->tensor());
     }
     return join(context_, tensors, axis_, path, out);
-  }
-
-  // Components that are nests: a nest of per-replica values.
-  Status gather_nests(Value& value, const Path& path, ValueRef* out) {
-    std::pmr::vector<Value*> components(context_.memory);
-    for (const ValueRef& component : value.items()) components.push_back(component.get());
-    ValueRef nest;
-    DIST_TRY(merge_leaves(*context_.memory, components, PathText(path).c_str(), &nest));
-    return gather(*nest, path, out);
   }
 
   const CrossReplica& context_;
