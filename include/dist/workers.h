@@ -24,14 +24,15 @@
  *
  *     DIST_REPLICAS        number of replicas of each worker, if num_replicas is 0
  *     DIST_TRANSPORT       auto, none, grpc or gloo, if transport is DIST_TRANSPORT_AUTO. With gloo, data is sent over
- *                          Gloo's TCP transport, on ports that the system assigns: only for loopback and trusted networks,
- *                          never with TLS. A stranger who connects to such a port while it waits for its worker can
- *                          terminate this process
- *     DIST_JOB_SECRET      a text that all workers of the job share. Workers that do not present it are rejected. Required
- *                          on addresses other than loopback
+ *                          Gloo's TCP transport, on ports that the system assigns, never with TLS. Use it only on
+ *                          loopback and trusted networks: a stranger who connects to such a port while it waits for its
+ *                          worker can terminate this process
+ *     DIST_JOB_SECRET      a text that all workers of the job share. Workers that do not present it are rejected.
+ *                          Required on addresses other than loopback
  *     DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY
- *                          PEM files: the authority that signs the workers' certificates, this worker's certificate, and
- *                          its key. Each certificate names the host of its worker's address; both sides present theirs
+ *                          PEM files: the authority that signs the workers' certificates, this worker's certificate,
+ *                          and its key. Each certificate names the host of its worker's address; both sides present
+ *                          theirs
  *     DIST_PLAINTEXT       1 = no TLS on addresses other than loopback: anyone on the path can read and change the data
  *     DIST_BIND_ADDRESS    host:port to listen on, if it differs from this worker's address in the cluster
  *     DIST_MODULE_FOLDER   folder of libdist-grpc.so and libdist-gloo.so, if it is not that of libdist (for example if
@@ -181,11 +182,13 @@ DIST_API void dist_reform_options_init(dist_reform_options *options, uint32_t st
  * late. Replicas are renumbered in the order of the workers. Each worker keeps its number of replicas.
  *
  *     for (;;) {
- *       status = train(strategy);     // creates variables and datasets, loads the last checkpoint, and runs until all steps
- *                                     // are done or dist_strategy_reform_due() reports 1; then destroys what it created
+ *       // creates variables and datasets, loads the last checkpoint, and runs until all steps are done or
+ *       // dist_strategy_reform_due() reports 1; then destroys the variables and datasets
+ *       status = train(strategy);
  *       if (status == DIST_OK) break;
  *       if (status != DIST_UNAVAILABLE && status != DIST_ABORTED) return status;
- *       if (dist_strategy_reform(strategy, NULL) != DIST_OK) return;
+ *       status = dist_strategy_reform(strategy, NULL);
+ *       if (status != DIST_OK) return status;
  *     }
  *
  * Each worker runs this loop.
