@@ -6,7 +6,7 @@
  *     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
  *     options.num_replicas = 4;
  *     dist_strategy *strategy = NULL;
- *     dist_status status = dist_strategy_create(&options, &strategy);      // NULL options: one replica per CPU
+ *     dist_status status = dist_strategy_create(&options, &strategy);      // NULL selects all defaults
  *     if (status == DIST_OK) status = dist_run(strategy, step, data, NULL);
  *     ...
  *     dist_strategy_destroy(strategy);

@@ -167,8 +167,8 @@ enum {
   /* the transport named by DIST_TRANSPORT in the environment, else GRPC; NONE if that is not installed */
   DIST_TRANSPORT_AUTO = 0,
   DIST_TRANSPORT_NONE = 1, /* no transport: the first call that needs another worker fails with UNAVAILABLE */
-  DIST_TRANSPORT_GRPC = 2, /* gRPC, between the addresses in the cluster */
-  DIST_TRANSPORT_GLOO = 3  /* gRPC for control, Gloo for data: not encrypted, on additional ports */
+  DIST_TRANSPORT_GRPC = 2, /* over gRPC, between the addresses in the cluster */
+  DIST_TRANSPORT_GLOO = 3  /* control over gRPC, data over Gloo: not encrypted, on additional ports */
 };
 
 /** The time at which workers re-form after some were lost or have joined: dist_strategy_reform(). */
