@@ -73,7 +73,7 @@ const (
 	CollectiveBroadcast     Collective = 2
 	CollectiveBarrier       Collective = 3
 	CollectiveMergeCall     Collective = 4
-	CollectiveReturn        Collective = 5 // the end of the replica function, where all replicas meet too
+	CollectiveReturn        Collective = 5 // the end of the replica function, where all replicas also wait for each other
 	CollectiveReduce        Collective = 6
 	CollectiveReduceScatter Collective = 7
 	CollectiveAllGather     Collective = 8
@@ -136,7 +136,7 @@ type Transport int
 
 // The values of Transport.
 const (
-	AutoTransport Transport = 0 // the transport named by DIST_TRANSPORT in the environment, else GrpcTransport; NoneTransport if that is not installed
+	AutoTransport Transport = 0 // the one named by DIST_TRANSPORT in the environment; else GrpcTransport, or NoneTransport if gRPC cannot be used
 	NoneTransport Transport = 1 // no transport: the first call that needs another worker fails with UNAVAILABLE
 	GrpcTransport Transport = 2 // over gRPC, between the addresses in the cluster
 	GlooTransport Transport = 3 // control over gRPC, data over Gloo: not encrypted, on additional ports

@@ -66,7 +66,7 @@ DIST_API void dist_preemption_options_init(dist_preemption_options *options, uin
  * continues with the saved number of dist_preemption_run() calls (its text "preemption.total_run_calls").
  *
  * Context  Strategy, serialized; on all workers.
- * Blocks   Until all workers have loaded the checkpoint.
+ * Blocks   Until all workers have called it and compared what they loaded.
  * Owns     The caller owns *out_handler and destroys it with dist_preemption_handler_destroy() before the strategy.
  * Errors   The errors of dist_checkpoint_load(), and
  *          INVALID_ARGUMENT     an argument is NULL, an option is out of range, or variables are given without a path.

@@ -150,7 +150,7 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_server_start(dist_rpc_server *serve
 /**
  * Returns the address for clients, "host:port", with the port that the system has chosen; "" for NULL.
  *
- * Owns     The result is borrowed: valid while the server exists, and at most until it is started.
+ * Owns     The result is borrowed: valid while the server exists. dist_rpc_server_start() invalidates earlier results.
  */
 DIST_API const char *dist_rpc_server_address(const dist_rpc_server *server);
 

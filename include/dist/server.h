@@ -178,7 +178,7 @@ DIST_API DIST_NODISCARD dist_status dist_server_start(dist_server *server);
 /**
  * Returns the address for coordinators, "grpc://host:port", with the port that the system has chosen; "" for NULL.
  *
- * Owns     The result is borrowed: valid while the server exists, and at most until it is started.
+ * Owns     The result is borrowed: valid while the server exists. dist_server_start() invalidates earlier results.
  */
 DIST_API const char *dist_server_target(const dist_server *server);
 

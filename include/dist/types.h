@@ -114,7 +114,8 @@ enum {
   DIST_COLLECTIVE_BROADCAST = 2,
   DIST_COLLECTIVE_BARRIER = 3,
   DIST_COLLECTIVE_MERGE_CALL = 4,
-  DIST_COLLECTIVE_RETURN = 5, /* the end of the replica function, where all replicas meet too */
+  /* the end of the replica function, where all replicas also wait for each other */
+  DIST_COLLECTIVE_RETURN = 5,
   DIST_COLLECTIVE_REDUCE = 6,
   DIST_COLLECTIVE_REDUCE_SCATTER = 7,
   DIST_COLLECTIVE_ALL_GATHER = 8,
@@ -164,7 +165,7 @@ enum {
 
 /** The transport between workers that are separate processes; workers.h lists the environment variables for it. */
 enum {
-  /* the transport named by DIST_TRANSPORT in the environment, else GRPC; NONE if that is not installed */
+  /* the one named by DIST_TRANSPORT in the environment; else GRPC, or NONE if gRPC cannot be used */
   DIST_TRANSPORT_AUTO = 0,
   DIST_TRANSPORT_NONE = 1, /* no transport: the first call that needs another worker fails with UNAVAILABLE */
   DIST_TRANSPORT_GRPC = 2, /* over gRPC, between the addresses in the cluster */

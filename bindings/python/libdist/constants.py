@@ -66,7 +66,7 @@ class Collective(IntEnum):
     BROADCAST = 2
     BARRIER = 3
     MERGE_CALL = 4
-    RETURN = 5  # the end of the replica function, where all replicas meet too
+    RETURN = 5  # the end of the replica function, where all replicas also wait for each other
     REDUCE = 6
     REDUCE_SCATTER = 7
     ALL_GATHER = 8
@@ -118,7 +118,7 @@ class Threads(IntEnum):
 class Transport(IntEnum):
     """The transport between workers that are separate processes; workers.h lists the environment variables for it."""
 
-    AUTO = 0  # the transport named by DIST_TRANSPORT in the environment, else GRPC; NONE if that is not installed
+    AUTO = 0  # the one named by DIST_TRANSPORT in the environment; else GRPC, or NONE if gRPC cannot be used
     NONE = 1  # no transport: the first call that needs another worker fails with UNAVAILABLE
     GRPC = 2  # over gRPC, between the addresses in the cluster
     GLOO = 3  # control over gRPC, data over Gloo: not encrypted, on additional ports

@@ -66,7 +66,7 @@ class preemption_handler {
   [[nodiscard]] dist_preemption_handler *get() const noexcept { return handle_; }
 
  private:
-  // If the job is over, lets the C function produce its usual error; it runs nothing then.
+  // If the job should end, the C function returns its usual error and runs nothing.
   void check_not_over(dist_cancel *cancel = nullptr) const {
     if (save_if_preempted(cancel) == DIST_PREEMPTION_OVER)
       check(dist_preemption_run(handle_, nullptr, nullptr, nullptr));

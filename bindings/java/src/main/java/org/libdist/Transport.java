@@ -8,7 +8,7 @@ package org.libdist;
  * for it.
  */
 public enum Transport {
-    /** The transport named by DIST_TRANSPORT in the environment, else GRPC; NONE if that is not installed. */
+    /** The one named by DIST_TRANSPORT in the environment; else GRPC, or NONE if gRPC cannot be used. */
     AUTO(0),
     /** No transport: the first call that needs another worker fails with UNAVAILABLE. */
     NONE(1),
