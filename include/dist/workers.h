@@ -10,8 +10,8 @@
  *     dist_strategy_create(&options, &strategy);
  *     dist_run(strategy, step, NULL, NULL);          // the replicas of all workers meet in collectives
  *
- * The program finds the cluster in TF_CONFIG, as with MultiWorkerMirroredStrategy of tf.distribute. Set TF_CONFIG for
- * each process, or let dist-launch do so:
+ * The program finds the cluster in TF_CONFIG (or in options.cluster_resolver), as with MultiWorkerMirroredStrategy of
+ * tf.distribute. Set TF_CONFIG for each process, or let dist-launch do so:
  *
  *     dist-launch -n 2 --replicas 2 -- ./program
  *
@@ -41,10 +41,11 @@
  *                          workers
  *
  * **Starting and ending.** Creating a strategy does not block. The first call that needs a peer waits for it until the
- * call's deadline, so you can start the workers in any order, and host names may not resolve yet. A worker listens from
- * the creation of its strategy until its destruction. On destruction it waits, for up to one lease, until its peers
- * have received everything that it sent. A worker that ends before it has met the others is waited for until the
- * deadline. A process can have only one such strategy at a time, because two would listen on the same address.
+ * call's deadline, so you can start the workers in any order, even if their host names do not resolve yet. A worker
+ * listens from the creation of its strategy until its destruction. On destruction it waits, for up to one lease, until
+ * its peers have received everything that it sent. If a worker ends before it has met the others, they wait for it
+ * until the deadline. A process can have only one such strategy at a time, because two would listen on the same
+ * address.
  *
  * **Lost workers.** If a worker is killed, the others notice at once; if it is stopped or unreachable, they notice
  * after a lease. A worker that stood still for half a lease checks with worker 0 before it continues. The remaining
