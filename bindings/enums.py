@@ -87,7 +87,7 @@ def go_enum(row):
     if row.go is None:
         return go_comment(doc) + go_constants(row)
     if not doc.startswith(row.go):
-        doc = f"{row.go} says {doc[0].lower()}{doc[1:]}"
+        doc = f"{row.go} is {doc[0].lower()}{doc[1:]}"
     return f"{go_comment(doc)}type {row.go} int\n\n// The values of {row.go}.\n{go_constants(row)}"
 
 

@@ -195,7 +195,7 @@ TABLE = [
         from_names="VALUE_REDUCTION",
         from_doc='"SUM" or "MEAN" in any case: other operators are no reduction of values from outside',
         java_body=REDUCE_OP_JAVA,
-        doc="How contributions become one.",
+        doc="The operator of a reduction.",
         docs={
             "SUM": "added, left to right by replica id",
             "MEAN": "the sum, divided by how many there are, or by the weights",

@@ -17,16 +17,16 @@ const (
 	ErrInvalidArgument    Code = 3  // the arguments are wrong whatever the state
 	ErrDeadlineExceeded   Code = 4  // a peer did not arrive, or the run did not end, in time
 	ErrNotFound           Code = 5  // no such key, name or file
-	ErrAlreadyExists      Code = 6  // a name is taken
-	ErrPermissionDenied   Code = 7  // the system refuses
-	ErrResourceExhausted  Code = 8  // no memory, or no thread could be made
+	ErrAlreadyExists      Code = 6  // the name is already in use
+	ErrPermissionDenied   Code = 7  // the operating system denied access
+	ErrResourceExhausted  Code = 8  // out of memory, or a thread could not be created
 	ErrFailedPrecondition Code = 9  // right arguments, wrong moment: closed, its run has ended, or in the other context
 	ErrAborted            Code = 10 // a peer failed first; the report names it
-	ErrOutOfRange         Code = 11 // past the end: a dataset has no further batch
-	ErrUnimplemented      Code = 12 // not offered by this strategy, dtype or build
-	ErrInternal           Code = 13 // a defect of libdist: please report it
+	ErrOutOfRange         Code = 11 // past the end: the dataset has no more batches
+	ErrUnimplemented      Code = 12 // not supported by this strategy, dtype or build
+	ErrInternal           Code = 13 // a bug in libdist: please report it
 	ErrUnavailable        Code = 14 // a worker or service cannot be reached
-	ErrDataLoss           Code = 15 // a file or message is cut short or corrupt
+	ErrDataLoss           Code = 15 // a file or message is truncated or corrupt
 )
 
 // DType is the type of a tensor's elements.
@@ -47,10 +47,10 @@ const (
 	I64       DType = 11
 	U64       DType = 12
 	Complex64 DType = 13 // two F32: real, imaginary
-	Bool      DType = 14 // one byte: 0 is false, all else true; written as 0 or 1
+	Bool      DType = 14 // one byte: 0 is false, anything else is true; libdist writes 0 or 1
 )
 
-// ReduceOp says how contributions become one.
+// ReduceOp is the operator of a reduction.
 type ReduceOp int
 
 // The values of ReduceOp.
@@ -73,7 +73,7 @@ const (
 	CollectiveBroadcast     Collective = 2
 	CollectiveBarrier       Collective = 3
 	CollectiveMergeCall     Collective = 4
-	CollectiveReturn        Collective = 5 // the end of the replica function, where all meet too
+	CollectiveReturn        Collective = 5 // the end of the replica function, where all replicas also wait for each other
 	CollectiveReduce        Collective = 6
 	CollectiveReduceScatter Collective = 7
 	CollectiveAllGather     Collective = 8
@@ -87,40 +87,40 @@ const (
 	CollectiveReshard       Collective = 16
 )
 
-// Numerics says what the bits of a sum depend on.
+// Numerics is the order of additions in a sum, which determines its bits.
 type Numerics int
 
 // The values of Numerics.
 const (
-	Ordered      Numerics = 0 // the contributions in the order of replica ids
-	Reproducible Numerics = 1 // the contributions alone, whoever brings them: added exactly, rounded once
-	Tree         Numerics = 2 // as Ordered, but in pairs, pairs of pairs and so on: what costs least over many workers
+	Ordered      Numerics = 0 // added in the order of replica ids
+	Reproducible Numerics = 1 // added exactly and rounded once: independent of the order and of how replicas share the terms
+	Tree         Numerics = 2 // added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers
 )
 
-// ScanKind says where a scan begins.
+// ScanKind is the first term of a scan.
 type ScanKind int
 
 // The values of ScanKind.
 const (
-	Inclusive ScanKind = 0 // replica r's own contribution is in its result
-	Exclusive ScanKind = 1 // only those of replicas 0 .. r-1 are
+	Inclusive ScanKind = 0 // the result of replica r includes its own contribution
+	Exclusive ScanKind = 1 // the result of replica r covers replicas 0 .. r-1 only
 )
 
-// Kind says how values and variables are placed.
+// Kind is the kind of a strategy, which determines where values and variables are placed.
 type Kind int
 
 // The values of Kind.
 const (
 	Mirrored            Kind = 0 // R replicas; every variable has R equal copies
-	OneDevice           Kind = 1 // one replica, for programs that run on one or many
-	Default             Kind = 2 // one replica: what a program has that never chose a strategy
-	CentralStorage      Kind = 3 // R replicas; every variable has one copy, which all of them read
+	OneDevice           Kind = 1 // one replica, for programs that run on one or on many
+	Default             Kind = 2 // one replica; used by programs that do not choose a strategy
+	CentralStorage      Kind = 3 // R replicas; every variable has one copy, which all replicas read
 	Mesh                Kind = 4 // as Mirrored, of replicas made of logical devices (TensorFlow: TPUStrategy)
-	MultiWorkerMirrored Kind = 5 // as Mirrored, with replicas in all workers of a cluster
-	ParameterServer     Kind = 6 // variables and closures of a coordinator are on servers
+	MultiWorkerMirrored Kind = 5 // like Mirrored, with replicas in all workers of a cluster
+	ParameterServer     Kind = 6 // variables on servers; a coordinator runs closures on workers
 )
 
-// Threads says on which threads the replicas run.
+// Threads is the threads that run the replicas.
 type Threads int
 
 // The values of Threads.
@@ -130,16 +130,16 @@ const (
 	Goroutines     Threads = 2 // each replica is a goroutine: Run starts them, or Strategy.Enter takes yours
 )
 
-// Transport says how a worker reaches those that are other processes; workers.h says what the environment has to
-// do with it.
+// Transport is the transport between workers that are separate processes; workers.h lists the environment
+// variables for it.
 type Transport int
 
 // The values of Transport.
 const (
-	AutoTransport Transport = 0 // as DIST_TRANSPORT in the environment says, else GrpcTransport; or NoneTransport where that cannot be had
-	NoneTransport Transport = 1 // nothing leads to them: the first call that needs one is UNAVAILABLE
-	GrpcTransport Transport = 2 // gRPC, between the addresses of the cluster
-	GlooTransport Transport = 3 // the same, with data over Gloo: plain text, on further ports
+	AutoTransport Transport = 0 // the one named by DIST_TRANSPORT in the environment; else GrpcTransport, or NoneTransport if gRPC cannot be used
+	NoneTransport Transport = 1 // no transport: the first call that needs another worker fails with UNAVAILABLE
+	GrpcTransport Transport = 2 // over gRPC, between the addresses in the cluster
+	GlooTransport Transport = 3 // control over gRPC, data over Gloo: not encrypted, on additional ports
 )
 
 // Reform says when a strategy's workers re-form, where some are lost or have come: Strategy.Reform.
@@ -148,63 +148,64 @@ type Reform int
 // The values of Reform.
 const (
 	ReformExplicit  Reform = 0 // when Strategy.Reform is called
-	ReformAtNextRun Reform = 1 // also at the begin of a run, where it is due
+	ReformAtNextRun Reform = 1 // also at the start of a run, if it is due
 )
 
-// Placement says where library threads run.
+// Placement is the placement of library threads on CPUs.
 type Placement int
 
 // The values of Placement.
 const (
-	Free  Placement = 0 // wherever the system puts them
+	Free  Placement = 0 // the operating system decides
 	Cores Placement = 1 // each on one core of its own
 )
 
-// ValueKind says what a value is.
+// ValueKind is the kind of a value.
 type ValueKind int
 
 // The values of ValueKind.
 const (
 	TensorValue        ValueKind = 1
 	PerReplicaValue    ValueKind = 2 // one value for each replica
-	MirroredValue      ValueKind = 3 // the same, known to be equal
+	MirroredValue      ValueKind = 3 // one value for each replica, all known to be equal
 	ListValue          ValueKind = 4
 	DictValue          ValueKind = 5 // a dictionary: keys are text, in order of their bytes
 	VariableValue      ValueKind = 6 // a variable, to be passed to a run
-	NoneValue          ValueKind = 7 // nothing: all of them count as the same value
-	TupleValue         ValueKind = 8 // a list of another kind: the two never merge with each other
+	NoneValue          ValueKind = 7 // nothing; all such values count as the same value
+	TupleValue         ValueKind = 8 // like a list, but the two kinds do not merge with each other
 	TextValue          ValueKind = 9
 	ObjectValue        ValueKind = 10 // anything of the program's own, passed through
 	IndexedSlicesValue ValueKind = 11 // rows of a larger tensor: values, indices, dense shape
-	RaggedValue        ValueKind = 12 // rows of different lengths: values, row splits (one or several)
+	RaggedValue        ValueKind = 12 // rows of different lengths: values, and one or more row splits
 	SparseValue        ValueKind = 13 // single elements of a tensor: indices, values, dense shape
-	ShardedValue       ValueKind = 14 // a tensor, and which logical device of a replica has which part of it
+	ShardedValue       ValueKind = 14 // a tensor, with the part of it that each logical device of a replica holds
 )
 
-// Synchronization says when the copies of a variable are brought together (TensorFlow: VariableSynchronization).
+// Synchronization is the time at which the copies of a variable are combined (TensorFlow:
+// VariableSynchronization).
 type Synchronization int
 
 // The values of Synchronization.
 const (
-	SynchronizationAuto    Synchronization = 0 // the strategy's choice: on writing
+	SynchronizationAuto    Synchronization = 0 // the strategy decides: on writing
 	SynchronizationNone    Synchronization = 1 // never; mirrored strategies refuse it
 	SynchronizationOnWrite Synchronization = 2 // an assignment inside replicas is aggregated, and all copies stay equal
-	SynchronizationOnRead  Synchronization = 3 // each replica writes its own copy; a read from outside aggregates them
+	SynchronizationOnRead  Synchronization = 3 // each replica writes its own copy; a read from outside aggregates the copies
 )
 
-// Aggregation says what an assignment inside replicas does with R given values (TensorFlow:
+// Aggregation is the aggregation of the R values that replicas assign to a variable (TensorFlow:
 // VariableAggregation).
 type Aggregation int
 
 // The values of Aggregation.
 const (
-	AggregationNone             Aggregation = 0 // each replica writes its own copy
+	AggregationNone             Aggregation = 0 // not combined: each replica writes its own copy
 	AggregationSum              Aggregation = 1 // every copy gets their sum
 	AggregationMean             Aggregation = 2 // every copy gets their mean
-	AggregationOnlyFirstReplica Aggregation = 3 // replica 0's value goes to all
+	AggregationOnlyFirstReplica Aggregation = 3 // all copies get replica 0's value
 )
 
-// AssignHow says how an assignment changes the variable.
+// AssignHow is the way in which an assignment changes a variable.
 type AssignHow int
 
 // The values of AssignHow.
@@ -214,59 +215,58 @@ const (
 	AssignSub AssignHow = 3 // the value is subtracted
 )
 
-// Communication says which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits
-// are the same.
+// Communication is the collective implementation that a program asks for (TensorFlow:
+// CommunicationImplementation). It does not change the bits.
 type Communication int
 
 // The values of Communication.
 const (
 	CommunicationAuto Communication = 0 // libdist's choice
 	CommunicationRing Communication = 1 // accepted, and of no consequence
-	CommunicationNCCL Communication = 2 // accepted; libdist's own, since its devices are host CPUs
+	CommunicationNCCL Communication = 2 // accepted, but libdist uses its own implementation: devices are host CPUs
 )
 
-// InputMode says how many pipelines make the batches (TensorFlow: InputReplicationMode).
+// InputMode is the number of pipelines that produce batches (TensorFlow: InputReplicationMode).
 type InputMode int
 
 // The values of InputMode.
 const (
-	PerWorker  InputMode = 0 // one; its elements are dealt to the replicas
-	PerReplica InputMode = 1 // one for each replica
+	PerWorker  InputMode = 0 // one pipeline; its elements are divided among the replicas
+	PerReplica InputMode = 1 // one pipeline per replica
 )
 
-// ShardPolicy says how a dataset is divided between workers (TensorFlow: AutoShardPolicy).
+// ShardPolicy is the way in which a dataset is divided among workers (TensorFlow: AutoShardPolicy).
 type ShardPolicy int
 
 // The values of ShardPolicy.
 const (
-	ShardOff  ShardPolicy = -1 // every worker sees all
-	ShardAuto ShardPolicy = 0  // ShardFile where the source reads files, else ShardData
+	ShardOff  ShardPolicy = -1 // every worker sees all elements
+	ShardAuto ShardPolicy = 0  // ShardFile if the source reads files, else ShardData
 	ShardFile ShardPolicy = 1  // file i goes to worker i mod W
 	ShardData ShardPolicy = 2  // element i goes to worker i mod W
-	ShardHint ShardPolicy = 3  // where the source says that it is to be done
+	ShardHint ShardPolicy = 3  // as the source requests with its shard_hint option
 )
 
-// DeviceOrder says in which order replicas and their logical devices lie in a mesh (TensorFlow:
-// DeviceOrderMode).
+// DeviceOrder is the order of replicas and their logical devices in a mesh (TensorFlow: DeviceOrderMode).
 type DeviceOrder int
 
 // The values of DeviceOrder.
 const (
-	DeviceOrderAuto DeviceOrder = 0 // rings where they fit, else blocks
-	DeviceOrderRing DeviceOrder = 1 // each a neighbour of the next; an error where they do not fit
+	DeviceOrderAuto DeviceOrder = 0 // rings if they fit, else blocks
+	DeviceOrderRing DeviceOrder = 1 // each is a neighbour of the next; an error if that is impossible
 	DeviceOrderMesh DeviceOrder = 2 // blocks
 )
 
 // Limits of libdist.
 const (
-	MaxReplicas      = 256     // of one strategy in one process
-	MaxContributions = 1024    // tensors in one sum, those of all replicas together
+	MaxReplicas      = 256     // replicas of one strategy in one process
+	MaxContributions = 1024    // tensors in one sum, counting those of all replicas
 	MaxNDim          = 16      // dimensions of a tensor
-	MaxTagBytes      = 48      // of a tag, its end included; a longer one is cut
-	MaxMeshPositions = 1048576 // of a topology's mesh; also devices of a topology, or of an assignment
+	MaxTagBytes      = 48      // bytes of a tag, including its NUL; longer tags are truncated
+	MaxMeshPositions = 1048576 // positions in a topology's mesh, and devices of a topology or an assignment
 )
 
-// LogLevel says how much a log line matters.
+// LogLevel is the severity of a log line.
 type LogLevel int
 
 // The values of LogLevel.
@@ -276,23 +276,23 @@ const (
 	LogInfo    LogLevel = 3 // for who looks
 )
 
-// ScatterHow says how rows change a variable: row indices[k] of the variable becomes op(that row, values[k]).
+// ScatterHow is the operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]).
 type ScatterHow int
 
 // The values of ScatterHow.
 const (
 	ScatterAdd         ScatterHow = 1 // added
 	ScatterSub         ScatterHow = 2 // subtracted
-	ScatterUpdate      ScatterHow = 3 // the row is replaced; of an index that comes twice the last counts
+	ScatterUpdate      ScatterHow = 3 // the row is replaced; if an index occurs twice, the last one wins
 	ScatterMul         ScatterHow = 4 // multiplied
 	ScatterDiv         ScatterHow = 5 // divided
 	ScatterMin         ScatterHow = 6 // the smaller one
 	ScatterMax         ScatterHow = 7 // the larger one
-	ScatterBatchUpdate ScatterHow = 8 // ScatterUpdate under leading dimensions that indices, values and variable share
+	ScatterBatchUpdate ScatterHow = 8 // ScatterUpdate below leading dimensions that indices, values and the variable share
 )
 
-// CrossDeviceKind says who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same,
-// but for CrossDeviceHost's.
+// CrossDeviceKind is the implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only
+// CrossDeviceHost can change the bits.
 type CrossDeviceKind int
 
 // The values of CrossDeviceKind.
@@ -304,14 +304,14 @@ const (
 	CrossDeviceHost                 CrossDeviceKind = 5 // functions of the program's
 )
 
-// MetricKind says what a metric computes over all updates of all replicas.
+// MetricKind is the number that a metric computes over all updates of all replicas.
 type MetricKind int
 
 // The values of MetricKind.
 const (
 	MetricSum      MetricKind = 1 // the sum of w * x
 	MetricMean     MetricKind = 2 // that, divided by the sum of w
-	MetricAccuracy MetricKind = 3 // the share of updates whose label is the prediction
+	MetricAccuracy MetricKind = 3 // the fraction of predictions that equal their labels
 )
 
 // The kinds of dist_apply_options.
@@ -320,26 +320,27 @@ const (
 	applyCallback = 2 // a function of the program's
 )
 
-// PartitionKind says what the logical devices of a replica have of a tensor.
+// PartitionKind is the way in which a tensor is distributed over the logical devices of a replica.
 type PartitionKind int
 
 // The values of PartitionKind.
 const (
-	PartitionSplit     PartitionKind = 0 // each a tile of it
-	PartitionAssign    PartitionKind = 1 // one has it all, the others nothing
-	PartitionReplicate PartitionKind = 2 // each has all of it
+	PartitionSplit     PartitionKind = 0 // each device has one tile
+	PartitionAssign    PartitionKind = 1 // one device has the whole tensor, the others have nothing
+	PartitionReplicate PartitionKind = 2 // each device has the whole tensor
 )
 
-// Edge says what a halo has beyond the edge of the whole tensor, of elements 0 .. n-1 in that dimension.
+// Edge is the content of a halo beyond the edge of the whole tensor; the elements of that dimension are 0 ..
+// n-1.
 type Edge int
 
 // The values of Edge.
 const (
 	EdgeZero    Edge = 0 // zeros
 	EdgeWrap    Edge = 1 // from the other end: -1 is n-1
-	EdgeClamp   Edge = 2 // the last element, again and again: -1 is 0
+	EdgeClamp   Edge = 2 // the last element, repeated: -1 is 0
 	EdgeReflect Edge = 3 // mirrored at the last element: -1 is 1
-	EdgeNone    Edge = 4 // nothing: there the result ends
+	EdgeNone    Edge = 4 // nothing: the result ends at the edge
 )
 
 // Of a task: none is given, or known.
@@ -349,13 +350,13 @@ const (
 
 // Limits of what describes a cluster.
 const (
-	MaxClusterTextBytes = 1048576 // of a JSON text, or a list of hosts
-	MaxClusterDepth     = 32      // of objects and lists in each other
+	MaxClusterTextBytes = 1048576 // a JSON text, or a list of hosts
+	MaxClusterDepth     = 32      // nesting depth of objects and lists
 	MaxClusterJobs      = 64
-	MaxClusterTasks     = 65536 // of all jobs together
-	MaxClusterMembers   = 64    // resolvers of a union, and unions in each other; specs of a union
+	MaxClusterTasks     = 65536 // tasks of all jobs together
+	MaxClusterMembers   = 64    // resolvers or specs of a union, and nesting depth of unions
 	MaxJobNameBytes     = 128
-	MaxAddressBytes     = 512 // of an address; also of the other texts that resolvers give
+	MaxAddressBytes     = 512 // an address, and the other texts that resolvers return
 )
 
 // The least and the greatest priority of a request: SubmitOptions.
@@ -376,9 +377,9 @@ type PreemptionState int
 
 // The values of PreemptionState.
 const (
-	PreemptionNone  PreemptionState = 0 // nobody has given one
-	PreemptionSaved PreemptionState = 1 // the checkpoint is saved; the job goes on until its grace is over
-	PreemptionOver  PreemptionState = 2 // the checkpoint is saved for the last time: the job is to end
+	PreemptionNone  PreemptionState = 0 // no notice has been given
+	PreemptionSaved PreemptionState = 1 // the checkpoint is saved; the job continues until the grace period ends
+	PreemptionOver  PreemptionState = 2 // the checkpoint is saved for the last time: the job should end
 )
 
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.

@@ -3,12 +3,17 @@
  * @file
  * Metrics and losses.
  *
- * A metric's state is synchronized on reading: each replica adds to its own copy and waits for nobody; the result is
- * made of all copies. It has one copy a replica under every strategy, central storage too.
+ *     dist_metric_create(strategy, DIST_METRIC_MEAN, "loss", &metric);
+ *     dist_metric_update(replica, metric, &losses, NULL, NULL);          // on each replica, as often as needed
+ *     dist_metric_result(strategy, metric, &loss);                       // after the run: the mean over all replicas
+ *
+ * A metric accumulates a number over the updates of all replicas. Its state is synchronized on reading: each replica
+ * adds to its own copy without waiting, and the result combines all copies. A metric has one copy per replica under
+ * every strategy, including central storage.
  */
 #include "types.h"
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_METRIC_EXPERIMENTAL_H)
 #define DIST_METRIC_EXPERIMENTAL_H
@@ -18,34 +23,35 @@ extern "C" {
 #endif
 
 /**
- * Makes a metric without any update.
+ * Creates a metric without updates.
  *
  *     DIST_METRIC_SUM       sum of w * x over all updates, all replicas and all elements
- *     DIST_METRIC_MEAN      that, divided by the sum of w
- *     DIST_METRIC_ACCURACY  MEAN of x = 1 where prediction and label are equal, else x = 0
+ *     DIST_METRIC_MEAN      the same, divided by the sum of w
+ *     DIST_METRIC_ACCURACY  MEAN of x, which is 1 if prediction and label are equal and 0 otherwise
  *
  * Context  Strategy, concurrent.
- * Owns     The name (for messages; NULL: that of the kind, "mean") is copied. *out_metric is the caller's:
- *          dist_metric_destroy().
- * Errors   INVALID_ARGUMENT     NULL, no such kind.
- *          FAILED_PRECONDITION  inside a replica function; a forked child.
- *          RESOURCE_EXHAUSTED   no memory.
+ * Owns     The name is copied. It is used in messages; NULL selects the name of the kind, such as "mean". The caller
+ *          owns *out_metric and destroys it with dist_metric_destroy().
+ * Errors   INVALID_ARGUMENT     strategy or out_metric is NULL, or the kind does not exist.
+ *          FAILED_PRECONDITION  called inside a replica function, or in a forked child.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_metric_create(dist_strategy *strategy, int32_t kind,
                                                        const char *name, dist_metric **out_metric);
 
 /**
- * Adds a batch to this replica's copy.
+ * Adds a batch to this replica's copy of a metric.
  *
- * Shape    values: any; no element is fine. labels: NULL but for ACCURACY; there the predictions' shape, or values has
- *          one dimension more, which holds a score for each class: then the prediction is the index of the largest (the
- *          first of equals; a NaN is never it). weights: NULL (all 1), a scalar, or of the shape of what is weighted,
- *          where a dimension may be 1 or the last one missing: one weight for all elements along it. Numbers of any
- *          dtype but complex64.
- * Order    None: elements and products w * x are taken as f64 and added exactly.
- * Context  Replica; no round: replicas may update as often as they like.
- * Errors   INVALID_ARGUMENT     NULL, shapes that do not fit, complex64, a label that is missing or too much,
- *                               another strategy's metric. Nothing is added then.
+ * Shape    values: any, also without elements. labels: NULL except for ACCURACY. There, labels have the shape of the
+ *          predictions; or values has one more dimension, with a score for each class, and the prediction is the index
+ *          of the largest score (the first one of equal scores; never a NaN). weights: NULL (all 1), a scalar, or of
+ *          the shape of the weighted elements; a dimension may be 1 or the last one missing, and one weight then
+ *          applies to all elements along it. Numbers of any dtype except complex64.
+ * Order    None: elements and products w * x are converted to f64 and added exactly.
+ * Context  Replica. Not collective: each replica updates as often as it likes.
+ * Errors   Nothing is added on an error.
+ *          INVALID_ARGUMENT     a required argument is NULL, shapes do not match, the dtype is complex64, labels are
+ *                               missing or not allowed, or the metric belongs to another strategy.
  *          FAILED_PRECONDITION  not inside this replica's function.
  */
 DIST_API DIST_NODISCARD dist_status dist_metric_update(dist_replica *replica, dist_metric *metric,
@@ -53,68 +59,72 @@ DIST_API DIST_NODISCARD dist_status dist_metric_update(dist_replica *replica, di
                                                        const dist_tensor *weights);
 
 /**
- * The metric over all updates of all replicas since it was made or reset; 0 for a MEAN or ACCURACY without weight.
+ * Computes the metric over all updates of all replicas since it was created or reset. A MEAN or ACCURACY without any
+ * weight is 0.
  *
  *     *out_result = round(exact sum over r of total[r])      (divided by round(exact sum over r of weight[r]))
  *
- * The bits depend on what was added alone, not on who added it, in which order, or on how many replicas there are.
+ * The bits depend only on the numbers that were added, not on their order or on the replicas that added them.
  *
- * Context  Strategy, serialized for a metric: after a run, or inside a merge function.
- * Errors   INVALID_ARGUMENT     NULL, another strategy's metric.
- *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ * Context  Strategy, one call at a time per metric: after a run, or inside a merge function.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or the metric belongs to another strategy.
+ *          FAILED_PRECONDITION  called inside a replica function, or in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_metric_result(dist_strategy *strategy, dist_metric *metric,
                                                        double *out_result);
 
 /**
- * Forgets all updates of all replicas.
+ * Discards all updates of all replicas.
  *
- * Context  Strategy, serialized for a metric: between runs, or inside a merge function.
- * Errors   As dist_metric_result().
+ * Context  Strategy, one call at a time per metric: between runs, or inside a merge function.
+ * Errors   Same as dist_metric_result().
  */
 DIST_API DIST_NODISCARD dist_status dist_metric_reset(dist_strategy *strategy, dist_metric *metric);
 
-/** A DIST_METRIC_...; 0 for NULL. */
+/** Returns the kind of a metric, a DIST_METRIC_... constant; 0 for NULL. */
 DIST_API int32_t dist_metric_kind(const dist_metric *metric);
 
 /**
- * The metric's name; "" for NULL.
+ * Returns the name of a metric; "" for NULL.
  *
- * Owns     Borrowed.
+ * Owns     The result is borrowed.
  */
 DIST_API const char *dist_metric_name(const dist_metric *metric);
 
 /**
- * The variable that holds a metric's state, for checkpoints: loaded with any number of replicas and any strategy, it gives
- * the same result to the bit, and goes on from there. Its elements are libdist's affair. NULL for NULL.
+ * Returns the variable that holds a metric's state, for checkpoints. If it is loaded with any number of replicas and
+ * any strategy, the metric has the same result, to the bit, and can be updated further. The meaning of its elements is
+ * internal. NULL for NULL.
  *
- * Owns     Borrowed: valid while the metric is.
+ * Owns     The result is borrowed: valid while the metric exists.
  */
 DIST_API dist_variable *dist_metric_variable(const dist_metric *metric);
 
 /**
- * Ends a metric. NULL is fine.
+ * Destroys a metric. Does nothing if `metric` is NULL.
  *
- * Context  Any, serialized; not while a run uses it.
+ * Context  Any, serialized; not while a run uses the metric.
  * Owns     Takes the metric.
  */
 DIST_API void dist_metric_destroy(dist_metric *metric);
 
 /**
- * A replica's share of the loss (TensorFlow: tf.nn.compute_average_loss); the sum over the replicas is the average over
- * the global batch.
+ * Computes a replica's share of the loss (TensorFlow: tf.nn.compute_average_loss). The sum over all replicas is the
+ * average over the global batch.
  *
  *     *out = sum over i of w[i] * loss[i]  / global_batch_size
  *
- * Where global_batch_size is 0 it is the size of the loss's first dimension times R; an empty batch gives 0.
+ * If global_batch_size is 0, it is the size of the loss's first dimension times R. The result for an empty batch is 0.
  *
- * Shape    per_example_loss: one dimension or more, of f16, bf16, f32 or f64. sample_weight: NULL or as in
- *          dist_metric_update(). out: a scalar of the loss's dtype.
- * Order    None: w * loss is taken as f64 and added exactly; the sum is rounded to f64, divided, rounded to the dtype.
- * Context  Replica. With a global_batch_size replica may be NULL: then anywhere.
- * Errors   INVALID_ARGUMENT     NULL, a scalar loss, another dtype, shapes that do not fit, a negative size.
- *          FAILED_PRECONDITION  not inside this replica's function; also where replica is NULL, the cross-replica
- *                               context's dist_get_replica(), and there is no global_batch_size.
+ * Shape    per_example_loss: one or more dimensions, of f16, bf16, f32 or f64. sample_weight: NULL, or as weights in
+ *          dist_metric_update(). out: a scalar of the dtype of the loss.
+ * Order    None: w * loss is converted to f64 and added exactly; the sum is rounded to f64, divided, and rounded to the
+ *          dtype.
+ * Context  Replica. With a global_batch_size, replica may be NULL: then anywhere.
+ * Errors   INVALID_ARGUMENT     a required argument is NULL, the loss is a scalar or of another dtype, shapes do not
+ *                               match, or the size is negative.
+ *          FAILED_PRECONDITION  not inside this replica's function. Also: global_batch_size is 0, and replica is NULL
+ *                               because dist_get_replica() was called in cross-replica context.
  */
 DIST_API DIST_NODISCARD dist_status dist_average_loss(dist_replica *replica,
                                                       const dist_tensor *per_example_loss,
@@ -122,16 +132,16 @@ DIST_API DIST_NODISCARD dist_status dist_average_loss(dist_replica *replica,
                                                       int64_t global_batch_size, dist_tensor *out);
 
 /**
- * A replica's share of a loss that every replica has whole (TensorFlow: tf.nn.scale_regularization_loss).
+ * Computes a replica's share of a loss that is the same on all replicas (TensorFlow: tf.nn.scale_regularization_loss).
  *
  *     *out = sum over i of loss[i]  / R
  *
- * Shape    loss: any, of f16, bf16, f32 or f64. out: a scalar of its dtype.
- * Order    As dist_average_loss().
+ * Shape    loss: any, of f16, bf16, f32 or f64. out: a scalar of the same dtype.
+ * Order    As in dist_average_loss().
  * Context  Replica.
- * Errors   INVALID_ARGUMENT     NULL loss or out, another dtype.
- *          FAILED_PRECONDITION  not inside this replica's function; also where replica is NULL, the cross-replica
- *                               context's dist_get_replica().
+ * Errors   INVALID_ARGUMENT     loss or out is NULL, or the dtype is another one.
+ *          FAILED_PRECONDITION  not inside this replica's function. Also: replica is NULL because dist_get_replica()
+ *                               was called in cross-replica context.
  */
 DIST_API DIST_NODISCARD dist_status dist_scale_regularization_loss(dist_replica *replica,
                                                                    const dist_tensor *loss, dist_tensor *out);

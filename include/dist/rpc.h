@@ -1,48 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Methods of other processes, as tf.distribute.experimental.rpc has them: a server offers functions of its host's by name, a
- * client calls them with a value and gets one back. Both go over gRPC (libdist-grpc.so), and begin no thread and no socket
- * before they are made.
+ * Remote procedure calls: call functions of another process, as with tf.distribute.experimental.rpc.
  *
- *     dist_rpc_server_create("grpc", "127.0.0.1:29600", NULL, &server);       in one process
+ * A server registers functions (methods) by name. A client calls a method with a value and receives a value.
+ *
+ *     // in one process
+ *     dist_rpc_server_create("grpc", "127.0.0.1:29600", NULL, &server);
  *     dist_rpc_server_register(server, "add", add, NULL, NULL);
  *     dist_rpc_server_start(server);
  *
- *     dist_rpc_client_create("grpc", "127.0.0.1:29600", NULL, &client);       in another one
+ *     // in another one; arguments is a tuple of two tensors, see dist_value_create_tuple()
+ *     dist_rpc_client_create("grpc", "127.0.0.1:29600", NULL, &client);
  *     dist_rpc_call(client, "add", arguments, NULL, &sum);
  *
- * The environment says how the job's processes speak, as workers.h has it: DIST_JOB_SECRET, DIST_TLS_CA,
- * DIST_TLS_CERTIFICATE and DIST_TLS_KEY, DIST_PLAINTEXT, DIST_LEASE_SECONDS, DIST_MODULE_FOLDER. Both ends have the same secret
- * and the same lease. Off loopback there must be TLS, or DIST_PLAINTEXT=1 and a secret. With TLS a client checks that the
- * server's certificate is for the host of its address; a client may have any certificate of the authority's.
+ * The method `add` could be:
  *
- * where `add` may be
- *
- *     static dist_status add(const dist_rpc_context *context, dist_value *arguments, dist_value **out_result, void *user_data) {
+ *     static dist_status add(const dist_rpc_context *context, dist_value *arguments, dist_value **out_result,
+ *                            void *user_data) {
  *       dist_tensor a, b;
- *       if (dist_value_tensor(dist_value_item(arguments, 0), &a) || dist_value_tensor(dist_value_item(arguments, 1), &b))
+ *       if (dist_value_tensor(dist_value_item(arguments, 0), &a) != DIST_OK ||
+ *           dist_value_tensor(dist_value_item(arguments, 1), &b) != DIST_OK)
  *         return dist_fail(DIST_INVALID_ARGUMENT, "add takes two numbers");
  *       float sum = *(float *)a.data + *(float *)b.data;
  *       const dist_tensor result = {&sum, DIST_F32, 0, NULL, NULL};
  *       return dist_value_create_tensor(dist_get_strategy(), &result, out_result);
  *     }
  *
- * and the arguments a tuple of two such values, dist_value_create_tuple().
+ * Servers and clients communicate over gRPC (libdist-grpc.so). libdist starts no threads and opens no sockets for them
+ * before they are created. The environment variables are those of workers.h: DIST_JOB_SECRET, DIST_TLS_CA,
+ * DIST_TLS_CERTIFICATE, DIST_TLS_KEY, DIST_PLAINTEXT, DIST_LEASE_SECONDS and DIST_MODULE_FOLDER. Both sides need the
+ * same secret and the same lease. Addresses other than loopback require TLS, or DIST_PLAINTEXT=1 and a secret. With
+ * TLS, the client checks that the server's certificate names the host of its address; a client can have any certificate
+ * that the authority signed.
  *
- * Rules
- *   - A client may be made before its server is there. A call waits until it is, up to the call's deadline. Once its request
- *     has begun to go, the end of the server or of the connection ends the call with UNAVAILABLE: nobody knows whether the
- *     method has run. A server that says nothing for a lease has ended for its clients, and a client for its server.
- *   - gRPC is of no use in a forked child of a process that has used it: making a client, or starting a server, there is
- *     FAILED_PRECONDITION. Fork before, or have the child run a program.
- *   - What goes over: tensors, texts, nothing, composites, and lists, tuples and dictionaries of them. A variable goes as its
- *     value, and a strided tensor row-major. Values of several replicas and pointers of the host's are INVALID_ARGUMENT. Values
- *     that come are the receiver's, and their tensors are not copied.
- *   - A message has at most 256 MiB, its structure at most 1 MiB and 65,536 values; of one client a server takes 1,024 calls
- *     and 1 GiB of requests at a time. Beyond that a call is RESOURCE_EXHAUSTED. A 1,025th client is refused, UNAVAILABLE, until
- *     another one has ended. Large messages go in pieces
- *     of 512 KiB, in turns with others.
+ *   - A client can be created before its server starts. A call waits for the server until the call's deadline. Once its
+ *     request is being sent, the loss of the server or of the connection ends the call with UNAVAILABLE; the method may
+ *     or may not have run. A side that is silent for a lease counts as lost.
+ *   - gRPC cannot be used in a forked child of a process that has used it: creating a client or starting a server there
+ *     fails with FAILED_PRECONDITION. Fork earlier, or let the child execute another program.
+ *   - Values that can be sent are tensors, texts, NONE, composites, and lists, tuples and dictionaries of these. A
+ *     variable is sent as its value, and a strided tensor in row-major order. Values with several replicas and host
+ *     pointers fail with INVALID_ARGUMENT. The receiver owns received values; their tensors are not copied.
+ *   - A message has at most 256 MiB. Its structure has at most 1 MiB and 65,536 values. A server accepts at most 1,024
+ *     calls and 1 GiB of requests from one client at a time. Calls above these limits fail with RESOURCE_EXHAUSTED. A
+ *     server accepts 1,024 clients; further ones are rejected with UNAVAILABLE until another one ends. Large messages
+ *     are sent in pieces of 512 KiB, interleaved with others.
  */
 #ifndef DIST_RPC_H
 #define DIST_RPC_H
@@ -51,7 +54,7 @@
 
 #endif /* DIST_RPC_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_RPC_EXPERIMENTAL_H)
 #define DIST_RPC_EXPERIMENTAL_H
@@ -62,25 +65,26 @@
 extern "C" {
 #endif
 
-/** Who offers methods. */
+/** A server: offers methods to clients. */
 typedef struct dist_rpc_server dist_rpc_server;
-/** Who calls them. */
+/** A client: calls the methods of one server. */
 typedef struct dist_rpc_client dist_rpc_client;
-/** What a call comes to, later. */
+/** The future result of a call. */
 typedef struct dist_remote_value dist_remote_value;
 
-/** What a method knows of a call; there during the call. */
+/** Information about a call, for its method; valid during the call. */
 typedef struct dist_rpc_context {
-  const char *method; /* its name */
-  dist_cancel *
-      cancel; /* signalled when nobody waits for the result any more: for what the method waits in; borrowed */
-  int64_t timeout_ns; /* how long the client waits in all; 0: without limit */
+  const char *method; /* name of the method */
+  /* signalled when no client waits for the result any more; pass it to calls in which the method waits; borrowed */
+  dist_cancel *cancel;
+  int64_t timeout_ns; /* how long the client waits in total; 0 = no limit */
 } dist_rpc_context;
 
 /**
- * A method. `arguments` is what the client gave, borrowed: nothing as a value of kind DIST_VALUE_NONE. What is handed over in
- * *out_result goes back to it, and NULL is nothing. A status that is not DIST_OK goes back with the text that dist_fail() has
- * set. Called on threads of the server's, several at a time. Values are made with dist_get_strategy().
+ * A method. `arguments` is the client's value, borrowed; it has kind DIST_VALUE_NONE if the client passed none. The
+ * method transfers its result to libdist in *out_result, which may be NULL for none. If it fails, the client receives
+ * its status and the text set with dist_fail(). Methods run on threads of the server, several at a time. Use
+ * dist_get_strategy() to create values.
  */
 typedef dist_status (*dist_rpc_fn)(const dist_rpc_context *context, dist_value *arguments,
                                    dist_value **out_result, void *user_data);
@@ -88,38 +92,42 @@ typedef dist_status (*dist_rpc_fn)(const dist_rpc_context *context, dist_value *
 typedef struct dist_rpc_server_options {
   uint32_t struct_size;
   int32_t reserved;    /* 0 */
-  int32_t num_threads; /* on which methods run; 0: 4 */
-  int32_t max_queued;  /* calls that wait for one of them; beyond it a call is RESOURCE_EXHAUSTED; 0: 1,024 */
-  dist_allocator allocator; /* all zero: malloc and free */
+  int32_t num_threads; /* number of threads that run methods; 0 = default (4) */
+  /* maximum number of calls waiting for a thread; further ones fail with RESOURCE_EXHAUSTED; 0 = default (1024) */
+  int32_t max_queued;
+  dist_allocator allocator; /* all zero = malloc and free */
 } dist_rpc_server_options;
 #define DIST_RPC_SERVER_OPTIONS_INIT                      \
   {                                                       \
     sizeof(dist_rpc_server_options), 0, 0, 0, { 0, 0, 0 } \
   }
 
-/** As dist_strategy_options_init(), of dist_rpc_server_options. */
+/** Fills a dist_rpc_server_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_rpc_server_options_init(dist_rpc_server_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a server, which does not listen before dist_rpc_server_start().
+ * Creates a server. It does not listen before dist_rpc_server_start().
  *
- * `rpc_layer` is "grpc", or "" or NULL, which mean it. `address` is "host:port" or "[v6]:port"; with port 0 the system chooses one.
+ * `rpc_layer` is "grpc"; "" and NULL mean the same. `address` is "host:port" or "[v6]:port"; with port 0, the system
+ * chooses a port.
  *
- * Owns     *out_server is the caller's: dist_rpc_server_destroy().
- * Errors   INVALID_ARGUMENT    NULL; another rpc_layer; no address; an option is out of its range.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The caller owns *out_server and destroys it with dist_rpc_server_destroy().
+ * Errors   INVALID_ARGUMENT    a required argument is NULL, the rpc_layer is unknown, the address is invalid, or an
+ *                              option is out of range.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_server_create(const char *rpc_layer, const char *address,
                                                            const dist_rpc_server_options *options,
                                                            dist_rpc_server **out_server);
 
 /**
- * Offers a method, under a name of up to 255 bytes that does not begin with "dist.".
+ * Registers a method under a name of up to 255 bytes, which must not begin with "dist.".
  *
  * Context  Any, serialized.
- * Owns     user_data is used until release(user_data), at the server's end; release may be NULL. On an error it is not called.
- * Errors   INVALID_ARGUMENT     NULL; the name.
- *          ALREADY_EXISTS       there is such a method.
+ * Owns     user_data is used until the server is destroyed and calls release(user_data); release may be NULL. If this
+ *          function fails, release is not called.
+ * Errors   INVALID_ARGUMENT     server, method or fn is NULL, or the name is invalid.
+ *          ALREADY_EXISTS       a method with this name exists.
  *          FAILED_PRECONDITION  the server has been started.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_server_register(dist_rpc_server *server, const char *method,
@@ -127,67 +135,70 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_server_register(dist_rpc_server *se
                                                              dist_release_fn release);
 
 /**
- * Listens, and makes the threads.
+ * Starts the server: creates its threads and listens.
  *
  * Context  Any, serialized.
- * Blocks   Until it listens.
- * Errors   FAILED_PRECONDITION  it has been started before; off loopback neither TLS nor, with DIST_PLAINTEXT=1, a secret; a
- *                               forked child.
- *          UNAVAILABLE          the address cannot be listened on, or libdist-grpc.so is not installed.
- *          INVALID_ARGUMENT     a variable of the environment has no value that it can have.
- *          RESOURCE_EXHAUSTED   no memory, or no further thread.
+ * Blocks   Until the server listens.
+ * Errors   FAILED_PRECONDITION  the server has already been started; the address is not loopback and has neither TLS
+ *                               nor DIST_PLAINTEXT=1 with a secret; or this is a forked child.
+ *          UNAVAILABLE          the server cannot listen on the address, or libdist-grpc.so is not installed.
+ *          INVALID_ARGUMENT     server is NULL, or an environment variable has an invalid value.
+ *          RESOURCE_EXHAUSTED   out of memory, or the system cannot create another thread.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_server_start(dist_rpc_server *server);
 
 /**
- * Where clients find it: "host:port", with the port that the system has chosen. "" for NULL.
+ * Returns the address for clients, "host:port", with the port that the system has chosen; "" for NULL.
  *
- * Owns     Borrowed: valid while the server is, and until it is started.
+ * Owns     The result is borrowed: valid while the server exists. dist_rpc_server_start() invalidates earlier results.
  */
 DIST_API const char *dist_rpc_server_address(const dist_rpc_server *server);
 
 /**
- * Ends the server: what comes is refused, calls that wait for a thread are UNAVAILABLE, and of those that run the cancel
- * object is signalled.
+ * Stops and destroys a server. New calls are rejected, calls that wait for a thread fail with UNAVAILABLE, and the
+ * cancel objects of running methods are signalled. Does nothing if `server` is NULL, or in a forked child.
  *
- * Context  Any, serialized. NULL is fine. In a forked child nothing is done.
- * Blocks   Until methods that run have returned, and for a lease at most until what they gave is on its way.
+ * Context  Any, serialized.
+ * Blocks   Until running methods have returned, and for up to a lease until their results have been sent.
  * Owns     Takes the server, unless it fails.
- * Errors   FAILED_PRECONDITION  inside one of its methods.
+ * Errors   FAILED_PRECONDITION  called inside one of the server's methods.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_server_destroy(dist_rpc_server *server);
 
 typedef struct dist_rpc_client_options {
   uint32_t struct_size;
-  int32_t reserved;         /* 0 */
-  int64_t timeout_ns;       /* of calls that have none of their own; 0: 600 s; < 0: no limit */
-  dist_allocator allocator; /* all zero: malloc and free */
+  int32_t reserved; /* 0 */
+  /* timeout of calls that do not set their own; 0 = default (600 s), < 0 = no limit */
+  int64_t timeout_ns;
+  dist_allocator allocator; /* all zero = malloc and free */
 } dist_rpc_client_options;
 #define DIST_RPC_CLIENT_OPTIONS_INIT                   \
   {                                                    \
     sizeof(dist_rpc_client_options), 0, 0, { 0, 0, 0 } \
   }
 
-/** As dist_strategy_options_init(), of dist_rpc_client_options. */
+/** Fills a dist_rpc_client_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_rpc_client_options_init(dist_rpc_client_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a client of the server at `address`, which need not be there yet: nothing is sent before the first call.
+ * Creates a client of the server at `address`. The server need not exist yet: nothing is sent before the first call.
  *
- * Owns     *out_client is the caller's: dist_rpc_client_destroy().
- * Errors   INVALID_ARGUMENT     NULL; another rpc_layer; no address.
- *          FAILED_PRECONDITION  off loopback neither TLS nor, with DIST_PLAINTEXT=1, a secret; a forked child.
+ * Owns     The caller owns *out_client and destroys it with dist_rpc_client_destroy().
+ * Errors   INVALID_ARGUMENT     a required argument is NULL, the rpc_layer is unknown, or the address is invalid.
+ *          FAILED_PRECONDITION  the address is not loopback and has neither TLS nor DIST_PLAINTEXT=1 with a secret; or
+ *                               this is a forked child.
  *          UNAVAILABLE          libdist-grpc.so is not installed.
- *          RESOURCE_EXHAUSTED   no memory, or no further thread.
+ *          RESOURCE_EXHAUSTED   out of memory, or the system cannot create another thread.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_client_create(const char *rpc_layer, const char *address,
                                                            const dist_rpc_client_options *options,
                                                            dist_rpc_client **out_client);
 
 /**
- * Ends the client. Calls that have no answer are CANCELLED; remote values stay readable. NULL is fine.
+ * Destroys a client. Calls without an answer complete with CANCELLED; remote values stay readable. Does nothing if
+ * `client` is NULL, or in a forked child.
  *
- * Context  Any, serialized. In a forked child nothing is done.
+ * Context  Any, serialized.
  * Owns     Takes the client.
  */
 DIST_API void dist_rpc_client_destroy(dist_rpc_client *client);
@@ -195,39 +206,40 @@ DIST_API void dist_rpc_client_destroy(dist_rpc_client *client);
 typedef struct dist_rpc_call_options {
   uint32_t struct_size;
   int32_t reserved;    /* 0 */
-  int64_t timeout_ns;  /* from the call to its answer; 0: the client's; < 0: no limit */
-  dist_cancel *cancel; /* ends the call with CANCELLED; held until it has ended; may be NULL */
+  int64_t timeout_ns;  /* time limit from the call to its answer; 0 = the client's timeout, < 0 = no limit */
+  dist_cancel *cancel; /* cancels the call; retained until the call has completed; may be NULL */
 } dist_rpc_call_options;
 #define DIST_RPC_CALL_OPTIONS_INIT \
   { sizeof(dist_rpc_call_options), 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_rpc_call_options. */
+/** Fills a dist_rpc_call_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_rpc_call_options_init(dist_rpc_call_options *options, uint32_t struct_size_bytes);
 
 /**
- * Calls a method and waits for its result. `arguments` NULL is nothing.
+ * Calls a method and waits for its result. `arguments` may be NULL for none.
  *
- * Blocks   Until there is a result, at most the call's time-out.
- * Owns     *out_result is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT     NULL; the name; a value that cannot be sent.
- *          NOT_FOUND            the server has no such method.
- *          DEADLINE_EXCEEDED    no answer in time; the text says whether the server could be reached.
- *          CANCELLED            options->cancel, or the end of the client.
- *          UNAVAILABLE          the server has ended, is silent, or refuses this client.
- *          RESOURCE_EXHAUSTED   a limit of the server's or the client's; no memory.
- *          any                  what the method returned, with its text.
+ * Blocks   Until the result arrives, up to the call's timeout.
+ * Owns     The caller owns *out_result and releases it with dist_value_release().
+ * Errors   INVALID_ARGUMENT    a required argument is NULL, the name is invalid, or the value cannot be sent.
+ *          NOT_FOUND           the server has no such method.
+ *          DEADLINE_EXCEEDED   there was no answer in time; the text states whether the server could be reached.
+ *          CANCELLED           options->cancel was signalled, or the client was destroyed.
+ *          UNAVAILABLE         the server has ended, is silent, or rejects this client.
+ *          RESOURCE_EXHAUSTED  a limit of the server or the client was exceeded, or memory is exhausted.
+ *          any                 the status that the method returned, with its text.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_call(dist_rpc_client *client, const char *method,
                                                   dist_value *arguments, const dist_rpc_call_options *options,
                                                   dist_value **out_result);
 
 /**
- * As dist_rpc_call(), without waiting: what the call comes to is in *out_remote, errors of the server's too.
+ * Calls a method without waiting. *out_remote receives the result later, including errors of the server.
  *
- * Owns     *out_remote is the caller's: dist_remote_value_release(). `arguments` is held until it has been sent.
- * Errors   INVALID_ARGUMENT    NULL; the name; a value that cannot be sent.
- *          CANCELLED           options->cancel was signalled before.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The caller owns *out_remote and releases it with dist_remote_value_release(). `arguments` is retained until
+ *          it has been sent.
+ * Errors   INVALID_ARGUMENT    a required argument is NULL, the name is invalid, or the value cannot be sent.
+ *          CANCELLED           options->cancel was already signalled.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_begin(dist_rpc_client *client, const char *method,
                                                    dist_value *arguments,
@@ -235,46 +247,47 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_begin(dist_rpc_client *client, cons
                                                    dist_remote_value **out_remote);
 
 /**
- * The names of the server's methods, as a list of texts, sorted.
+ * Returns the names of the server's methods, as a sorted list of texts.
  *
- * Blocks   As dist_rpc_call().
- * Owns     *out_names is the caller's: dist_value_release().
- * Errors   As dist_rpc_call().
+ * Blocks   As dist_rpc_call() does.
+ * Owns     The caller owns *out_names and releases it with dist_value_release().
+ * Errors   Same as dist_rpc_call().
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_client_methods(dist_rpc_client *client,
                                                             const dist_rpc_call_options *options,
                                                             dist_value **out_names);
 
 /**
- * Waits for what a call comes to: its value, or its error. May be asked again, by any thread, and gives the same.
+ * Waits for a call to complete and returns its value or its error. It can be called repeatedly, by any thread, and
+ * always returns the same result.
  *
- * Blocks   Until it is there: at most timeout_ns (0: not at all; < 0: without limit), and the call's own time-out.
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT   NULL.
- *          DEADLINE_EXCEEDED  not within timeout_ns: the call goes on; or not within the call's own.
- *          Others             as dist_rpc_call().
+ * Blocks   Until the call completes, up to timeout_ns (0: does not wait; < 0: no limit) and the call's own timeout.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   The errors of dist_rpc_call(), and
+ *          INVALID_ARGUMENT   an argument is NULL.
+ *          DEADLINE_EXCEEDED  not completed within timeout_ns (the call continues), or within the call's own timeout.
  */
 DIST_API DIST_NODISCARD dist_status dist_remote_value_get(dist_remote_value *remote, int64_t timeout_ns,
                                                           dist_value **out_value);
 
-/** 1 where dist_remote_value_get() would not wait, else 0; 0 for NULL. */
+/** Returns 1 if dist_remote_value_get() would not wait, else 0; 0 for NULL. */
 DIST_API int32_t dist_remote_value_ready(dist_remote_value *remote);
 
 /**
- * Ends the call with CANCELLED, unless it has ended, and tells the server. NULL is ignored. Of a closure that runs it ends the
- * wait alone (coordinator.h).
+ * Cancels the call and notifies the server; the call completes with CANCELLED. If it has already completed, nothing
+ * happens. For a running closure (coordinator.h), only the wait is cancelled. Does nothing if `remote` is NULL.
  */
 DIST_API void dist_remote_value_cancel(dist_remote_value *remote);
 
 /**
- * One reference more; returns its argument. NULL is fine.
+ * Adds a reference and returns its argument. Does nothing for NULL.
  *
- * Owns     The caller owes one dist_remote_value_release() more.
+ * Owns     The caller must call dist_remote_value_release() once more.
  */
 DIST_API dist_remote_value *dist_remote_value_retain(dist_remote_value *remote);
 
 /**
- * One reference fewer. With the last one a call that is under way is given up, but no closure. NULL is fine.
+ * Removes a reference. The last one cancels a call in progress, but not a closure. Does nothing for NULL.
  *
  * Owns     Takes a reference.
  */

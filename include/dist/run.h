@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Runs: a function of the host's on every replica at once. What a replica is told about itself, merge functions, threads
- * of the host as replicas, and how any thread asks a run to end early.
+ * Runs: call one function on every replica at the same time.
+ *
+ *     static dist_status step(dist_replica *replica, void *user_data) {
+ *       const int32_t id = dist_replica_id(replica);                    // 0 .. R-1
+ *       ...                                                             // compute a gradient from this replica's input
+ *       return dist_all_reduce(replica, DIST_REDUCE_SUM, &gradient, &gradient, 1, NULL);
+ *     }
+ *
+ *     status = dist_run(strategy, step, &data, NULL);                   // returns when all replicas have returned
+ *
+ * This header also declares the functions that a replica calls about itself, merge calls (one function in cross-replica
+ * context, on behalf of all replicas), host threads as replicas, and cancel objects.
  */
 #ifndef DIST_RUN_H
 #define DIST_RUN_H
@@ -14,26 +24,29 @@ extern "C" {
 #endif
 
 /**
- * The host's function, called once on each replica, on that replica's thread, concurrently. Its status is
- * the replica's: anything but DIST_OK ends the run for all. It must not throw or longjmp out.
+ * The host's replica function. libdist calls it once on each replica, on that replica's thread, concurrently. If it
+ * returns anything except DIST_OK, the replica has failed and the run ends for all replicas. It must not throw, and
+ * must not leave with longjmp().
  */
 typedef dist_status (*dist_replica_fn)(dist_replica *replica, void *user_data);
 
 typedef struct dist_run_options {
   uint32_t struct_size;
   int32_t reserved; /* 0 */
-  /* of waiting for earlier runs and of the run, with all that its merge functions begin; 0: none. A run whose functions
-     all return DIST_OK is OK even so where its caller, who is replica 0, cannot return earlier */
+  /* limit on the time from the call, including the wait for earlier runs and everything that merge functions start; 0 =
+     no limit. If the caller is replica 0, it cannot return before its own function does; if by then all functions have
+     returned DIST_OK, the run succeeds even after the limit */
   int64_t timeout_ns;
-  /* TensorFlow's RunOptions, accepted without effect: here every size may differ from run to run. */
-  int32_t enable_dynamic_batch_size; /* 0: the default, on; 1: on; -1: off */
-  int32_t bucketizing_dynamic_shape; /* 0: off, 1: on */
-  dist_cancel *cancel;               /* ends this run, and no other; NULL: none */
+  /* TensorFlow's RunOptions, accepted without effect, because every size may differ from run to run: 0 = default (on),
+     1 = on, -1 = off */
+  int32_t enable_dynamic_batch_size;
+  int32_t bucketizing_dynamic_shape; /* accepted without effect: 0 = off, 1 = on */
+  dist_cancel *cancel;               /* cancels this run only; may be NULL */
 } dist_run_options;
 #define DIST_RUN_OPTIONS_INIT \
   { sizeof(dist_run_options), 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_run_options. */
+/** Fills a dist_run_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -41,172 +54,186 @@ DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_s
  *
  *     for r in 0 .. R-1, at the same time:   status[r] = fn(replica[r], user_data)
  *
- * If a replica fails, its peers' pending and later collectives return ABORTED at once with its report; the
- * result is the status of the lowest replica whose failure was its own. The next run starts clean.
+ * If a replica fails, pending and later collectives of its peers immediately return ABORTED with its report. dist_run()
+ * returns the status of the lowest replica that failed on its own account. The next run starts clean.
  *
- * Inside a merge function of the same strategy the run has replicas of its own, since those of the outer run wait:
- * the caller's thread is replica 0, the others are threads made at the first such run. Groups are not theirs, and
- * dist_write_trace() and its like do not show it.
+ * Inside a merge function of the same strategy, dist_run() uses separate replicas, because those of the outer run are
+ * waiting: the caller's thread is replica 0, and the others are threads created for the first such run. Inner runs
+ * cannot use groups, and the inspection functions, such as dist_write_trace(), do not show them.
  *
- * Context  Strategy, concurrent: several callers are served one after another, in the order of coming. Not inside a
- *          replica.
- * Blocks   Until earlier callers' runs have ended and every replica's function has returned, or options->timeout_ns is
- *          over. Then replicas in collectives return at once, and so does the call (where the caller is replica 0: when
- *          its own function does); a run that comes while one is still inside waits a moment, then it is refused.
- * Owns     Nothing; fn and user_data are used until return, after a deadline until those still inside are out.
- *          options may be NULL.
- * Errors   INVALID_ARGUMENT     strategy or fn is NULL, an option is out of its range.
- *          FAILED_PRECONDITION  inside a replica function, also a detached one; inside another strategy's scope or merge
- *                               function; host threads; a forked child; an earlier run's functions are still inside.
- *          DEADLINE_EXCEEDED    options->timeout_ns is over: while earlier runs were under way, or the message names the
- *                               replicas still inside.
- *          CANCELLED            options->cancel, at once where the run has not begun; dist_strategy_cancel().
- *          any                  what the first failing replica returned.
+ * Context  Strategy, concurrent: calls from several threads run one after another, in the order of arrival. Not inside
+ *          a replica.
+ * Blocks   Until the runs of earlier callers have ended and every replica's function has returned, or until
+ *          options->timeout_ns expires. On expiry, replicas that wait in collectives return at once, and so does the
+ *          call, except that a caller that is replica 0 returns when its own function does. A run that starts while
+ *          functions of an earlier one are still running waits briefly and is then rejected.
+ * Owns     Nothing. fn and user_data are used until the call returns or, after a timeout, until all functions have
+ *          returned. options may be NULL.
+ * Errors   INVALID_ARGUMENT     strategy or fn is NULL, or an option is out of range.
+ *          FAILED_PRECONDITION  called inside a replica function (even a detached one), or inside another strategy's
+ *                               scope or merge function; the strategy uses host threads; this is a forked child; or
+ *                               functions of an earlier run are still running.
+ *          DEADLINE_EXCEEDED    options->timeout_ns expired, either while earlier runs were in progress, or in this
+ *                               run: then the message names the replicas whose functions have not returned.
+ *          CANCELLED            options->cancel was signalled (a queued run ends at once), or dist_strategy_cancel()
+ *                               was called.
+ *          any                  the status that the first failing replica returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_run(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
                                              const dist_run_options *options);
 
 /**
- * A replica function on values. `args` is a list or tuple, `kwargs` a dictionary (or NULL); wherever the caller put a
- * per-replica or mirrored value, at any depth, this replica finds its own component. Both are borrowed.
- * *out_result is NULL before the call (no result) and is taken over with its reference.
+ * A replica function on values. `args` is a list or tuple, `kwargs` a dictionary or NULL. Each per-replica or mirrored
+ * value that the caller put there, at any depth, is replaced by this replica's component. Both are borrowed.
+ * *out_result is NULL before the call, which means no result; libdist takes over the reference that the function stores
+ * there.
  */
 typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, dist_value *kwargs,
                                       dist_value **out_result, void *user_data);
 
 /**
- * dist_run() with arguments and results.
+ * Runs a function on every replica, like dist_run(), with arguments and results.
  *
  *     for r in 0 .. R-1, at the same time:   result[r] = fn(replica[r], component(args, r), component(kwargs, r))
  *     *out_result = merge(result[0], ..., result[R-1])
  *
- * Results of the same structure (kind, length, keys) merge leaf by leaf: where all replicas hold the same
- * dist_value, that value as it is; otherwise one per-replica value. Leaves may be of different kinds. All nothings
- * are one; NULL is nothing where another replica gives a result. One replica: its result as it is.
+ * All results must have the same structure (kinds, lengths, keys) and are merged leaf by leaf. If all replicas returned
+ * the same dist_value for a leaf, the merged leaf is that value; otherwise it is a per-replica value, whose components
+ * may be of different kinds. All NONE values count as the same value, and NULL counts as NONE if another replica
+ * returned a result. With one replica, its result is returned unchanged.
  *
- * Context  Strategy, as dist_run().
- * Blocks   As dist_run().
- * Owns     args and kwargs (both may be NULL) are borrowed. *out_result is the caller's: dist_value_release();
- *          NULL if no replica gave a result. out_result may be NULL: results are dropped. After a deadline fn and
- *          user_data are in use until those still inside are out.
- * Errors   As dist_run(), and
- *          INVALID_ARGUMENT   args is no list or tuple, kwargs no dictionary; the results differ in structure (the
- *                             message has the path).
+ * Context  Strategy, as for dist_run().
+ * Blocks   As dist_run() does.
+ * Owns     args and kwargs are borrowed; both may be NULL. The caller owns *out_result and releases it with
+ *          dist_value_release(); it is NULL if no replica returned a result. If out_result is NULL, the results are
+ *          discarded. After a timeout, fn and user_data are used until all functions have returned.
+ * Errors   The errors of dist_run(), and
+ *          INVALID_ARGUMENT  args is not a list or tuple, kwargs is not a dictionary, or the results differ in
+ *                            structure (the message contains the path).
  */
 DIST_API DIST_NODISCARD dist_status dist_run_values(dist_strategy *strategy, dist_values_fn fn,
                                                     void *user_data, dist_value *args, dist_value *kwargs,
                                                     const dist_run_options *options, dist_value **out_result);
 
 /**
- * This replica's id in 0 .. R-1, its rank in every collective; -1 for NULL.
+ * Returns this replica's id in 0 .. R-1, which is its rank in every collective; -1 for NULL.
  *
  * Context  Any thread, while the replica's function runs.
  */
 DIST_API int32_t dist_replica_id(const dist_replica *replica);
 
 /**
- * How many replicas are in sync; 0 for NULL.
+ * Returns the number of replicas in sync, R; 0 for NULL.
  *
  * Context  Any thread, while the replica's function runs.
  */
 DIST_API int32_t dist_replica_num_replicas(const dist_replica *replica);
 
 /**
- * The strategy that runs this replica, for functions that make values; NULL for NULL.
+ * Returns the strategy that runs this replica, which functions that create values need; NULL for NULL.
  *
  * Context  Any thread, while the replica's function runs.
- * Owns     Borrowed.
+ * Owns     The result is borrowed.
  */
 DIST_API dist_strategy *dist_replica_strategy(const dist_replica *replica);
 
-/** Takes the part [begin, end) of a loop. Called from several threads at once; must not call collectives. */
+/** Runs the part [begin, end) of a loop. Called from several threads concurrently; must not call collectives. */
 typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
 
 /**
- * Runs a loop on this replica's share of the cores (by oneTBB), or on the calling thread and those of
- * dist_strategy_options.executor, in pieces of at least `grain` iterations. With DIST_THREADS_HOST, without an executor and
- * helper_threads, the calling thread runs all of it. Where there are several NUMA domains and
- * the share fits into one, oneTBB's workers run their pieces there: in the domain of the replica's CPU where it is kept
- * on one, else replicas take the domains in turn. The calling thread's affinity stays as it is.
+ * Runs a loop in parallel, in pieces of at least `grain` iterations, on this replica's share of the cores.
  *
  *     for i in begin .. end-1, in any order, some at the same time:   fn(i, i + 1, user_data)
  *
+ * The calling thread and oneTBB threads run the pieces, or the calling thread and those of
+ * dist_strategy_options.executor. With DIST_THREADS_HOST, without an executor and without helper_threads, the calling
+ * thread runs the whole loop.
+ *
+ * On a machine with several NUMA domains, if the share fits into one domain, oneTBB threads run their pieces there: in
+ * the domain of the replica's CPU if the replica is pinned, otherwise replicas are assigned to domains in turn. The
+ * affinity of the calling thread does not change.
+ *
  * Shape    begin <= end; grain >= 1.
- * Order    Pieces run in any order: fn must give the same bits whichever way the range is cut.
+ * Order    Pieces run in any order: fn must produce the same bits however the range is divided.
  * Context  Replica.
- * Blocks   Until the loop is done. Waits for no peer.
- * Errors   INVALID_ARGUMENT    NULL, end < begin, grain < 1.
- *          RESOURCE_EXHAUSTED  oneTBB could not start, or an executor's loop has no memory; no part of the loop has run.
+ * Blocks   Until the loop is complete. Does not wait for peers.
+ * Errors   INVALID_ARGUMENT    replica or fn is NULL, end < begin, or grain < 1.
+ *          RESOURCE_EXHAUSTED  oneTBB could not start, or an executor's loop ran out of memory; no part of the loop has
+ *                              run.
  */
 DIST_API DIST_NODISCARD dist_status dist_parallel_for(dist_replica *replica, int64_t begin, int64_t end,
                                                       int64_t grain, dist_range_fn fn, void *user_data);
 
 /**
- * Runs once, in cross-replica context, on replica 0's thread, while all replicas wait. `args` is the given list or
- * tuple, whose items are merged as dist_run_values() merges results; borrowed. *out_result as in dist_values_fn.
+ * A merge function: runs once, in cross-replica context, on replica 0's thread, while all replicas wait. `args` is the
+ * list or tuple passed to dist_merge_call(), with its items merged as dist_run_values() merges results; it is borrowed.
+ * *out_result works as in dist_values_fn.
  */
 typedef dist_status (*dist_merge_fn)(dist_strategy *strategy, dist_value *args, dist_value **out_result,
                                      void *user_data);
 
 /**
- * All replicas meet, and `fn` runs once for all of them.
+ * Waits for all replicas, then runs `fn` once on behalf of all of them.
  *
  *     result = fn(strategy, merge(args[0], ..., args[R-1]));   every replica r:  *out_result = component(result, r)
  *
- * Inside fn the strategy's functions are open: dist_reduce_to(), dist_update(), dist_run() too. Named arguments are
- * the entries of a dictionary among args.
+ * Inside fn, functions of the strategy can be called: dist_reduce_to(), dist_update(), and also dist_run(). To pass
+ * named arguments, put a dictionary into args.
  *
- * Context  Replica. Collective: the same fn and tag on all replicas. user_data is replica 0's.
- * Blocks   Until every replica has come (as dist_all_reduce()) and fn has returned.
- * Owns     args (a list, a tuple, or NULL) is borrowed. *out_result is the caller's (NULL: fn gave none); out_result
- *          may be NULL.
- * Errors   As dist_all_reduce(); and what fn returned, on every replica.
+ * Context  Replica. Collective: all replicas pass the same fn and tag. fn receives replica 0's user_data.
+ * Blocks   Until every replica has arrived (as in dist_all_reduce()) and fn has returned.
+ * Owns     args is a list, a tuple, or NULL, and is borrowed. The caller owns *out_result; it is NULL if fn returned no
+ *          result. out_result may be NULL.
+ * Errors   The errors of dist_all_reduce(); if fn fails, its status on every replica.
  */
 DIST_API DIST_NODISCARD dist_status dist_merge_call(dist_replica *replica, dist_merge_fn fn, void *user_data,
                                                     dist_value *args, const dist_collective_options *options,
                                                     dist_value **out_result);
 
 /**
- * The calling thread becomes replica `replica_id` of a strategy with DIST_THREADS_HOST. The first to enter
- * begins a run, and each replica enters it once; the run ends when all R have entered and left. The thread
- * may use *out_replica until dist_replica_leave().
+ * Makes the calling thread replica `replica_id` of a strategy with DIST_THREADS_HOST. The first replica to enter starts
+ * a run. Each replica enters a run once, and the run ends when all R replicas have entered and left. The thread can use
+ * *out_replica until it calls dist_replica_leave().
  *
- * A run that is not complete within timeout_ns, or cancelled before all have come, is given up: those who have left get
- * its report. Who comes late comes into it, and gets the report too, until somebody who was in it comes back: that begins
- * the next run, as soon as nobody is inside.
+ * **Incomplete runs.** A run is abandoned if it is not complete within timeout_ns, or if it is cancelled before all
+ * replicas have entered. Replicas that have left receive its report. A replica that enters late still joins the
+ * abandoned run and receives the report too. The next run starts when a replica that took part in the abandoned run
+ * enters again, as soon as no replica is inside.
  *
- * Entering, leaving, collectives of any kind and size, their works and fused steps take at most 32 KiB of the thread's
- * stack (64-bit Linux), where they report an error too; functions of the host's that they call (operators, merge and update
- * functions) come on top of that, and so does a signal's handler.
+ * **Stack.** Entering, leaving, collectives of any kind and size, their works and fused steps need at most 32 KiB of
+ * the thread's stack on 64-bit Linux, including error reports. Host callbacks that they call (operators, merge and
+ * update functions) and signal handlers need additional space.
  *
- * Two threads on one CPU take turns at every meeting, many times as slow as two that have one each, and the system may
- * leave them there for seconds. Library threads then move to a CPU that no replica is on. A thread of the host's is left
- * where it is, and dist_explain() counts how often it might have moved; with dist_strategy_options.move_host_threads it
- * does: to one of the CPUs that its own affinity mask has. It moves while it waits in a collective, and has its whole mask
- * back at once, so that the host's functions, and what they start, never run with another mask than the host's. A mask
- * that another thread gives it at the very moment of a move may be lost.
+ * **Shared CPUs.** Two threads on one CPU take turns at every collective. This is many times slower than one CPU each,
+ * and the system may leave them there for seconds. Library threads then move to a CPU without a replica. A host thread
+ * is not moved by default, and dist_explain() reports how often a move would have helped. With
+ * dist_strategy_options.move_host_threads it is moved to a CPU in its own affinity mask. libdist moves it while it
+ * waits in a collective and restores the full mask immediately, so host functions, and threads that they start, always
+ * run with the host's mask. If another thread changes the mask at the very moment of a move, that change may be lost.
  *
- * Context  Strategy, concurrent; one thread a replica.
- * Blocks   While an earlier run that this replica was in has not ended, at most the strategy's timeout_ns.
- * Owns     *out_replica is the strategy's.
- * Errors   INVALID_ARGUMENT     replica_id is not in 0 .. R-1; NULL.
- *          FAILED_PRECONDITION  the strategy has library threads; this thread is a replica already; that
- *                               replica is inside now.
- *          DEADLINE_EXCEEDED    an earlier run did not end in time; the message names who has not come or left.
+ * Context  Strategy, concurrent; one thread per replica.
+ * Blocks   While an earlier run of this replica has not ended, up to the strategy's timeout_ns.
+ * Owns     *out_replica belongs to the strategy.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or replica_id is not in 0 .. R-1.
+ *          FAILED_PRECONDITION  the strategy uses library threads, this thread already is a replica, or that replica is
+ *                               currently inside.
+ *          DEADLINE_EXCEEDED    an earlier run did not end in time; the message names the replicas that have not
+ *                               entered or left.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_enter(dist_strategy *strategy, int32_t replica_id,
                                                        dist_replica **out_replica);
 
 /**
- * This host thread's replica ends its part of the run with `status`. Ending the thread instead, without this
- * call, is seen as a failure of that replica: peers do not hang.
+ * Ends this host thread's part of the run with `status`. If a thread ends without this call, its replica counts as
+ * failed, so that its peers do not hang.
  *
- * Context  Replica, of one that came by dist_replica_enter().
- * Blocks   Until all replicas of the run have left, or it is given up: dist_replica_enter().
- * Owns     Ends the handle's use.
- * Errors   FAILED_PRECONDITION  the replica has not come by dist_replica_enter(): functions of dist_run() and its like
- *                               end by returning; inside a merge function, or one on logical devices.
- *          any                  as dist_run(): every replica's thread gets the run's status.
+ * Context  Replica, on a thread that called dist_replica_enter().
+ * Blocks   Until all replicas of the run have left, or the run is abandoned; see dist_replica_enter().
+ * Owns     The handle is no longer valid.
+ * Errors   FAILED_PRECONDITION  the replica did not enter with dist_replica_enter() (functions of dist_run() end by
+ *                               returning), or the call is made inside a merge function or a function on logical
+ *                               devices.
+ *          any                  as for dist_run(): every replica's thread receives the status of the run.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_leave(dist_replica *replica, dist_status status);
 
@@ -215,7 +242,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_leave(dist_replica *replica, di
 #endif
 #endif /* DIST_RUN_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_RUN_EXPERIMENTAL_H)
 #define DIST_RUN_EXPERIMENTAL_H
@@ -227,62 +254,69 @@ extern "C" {
 #endif
 
 /**
- * The calling thread lets go of the replica whose function it is in, so that another thread can go on as that replica:
- * dist_replica_attach(). What the first thread did is seen by the second. For hosts whose functions change threads (a
- * goroutine, a fiber): the thread that libdist called waits for the other one, and attaches again before it returns.
+ * Detaches the calling thread from the replica whose function it runs, so that another thread can continue as that
+ * replica with dist_replica_attach(). Everything that the first thread wrote is visible to the second. This is for
+ * hosts whose functions change threads, such as goroutines and fibers: the thread that libdist called waits for the
+ * other one and attaches again before it returns.
  *
  * Context  Replica, or logical device.
- * Blocks   Never. A function that returns while another thread is attached waits until that one detaches or ends.
- * Errors   FAILED_PRECONDITION  the handle is none of the calling thread's function.
+ * Blocks   Never. If a function returns while another thread is attached, libdist waits until that thread detaches or
+ *          ends.
+ * Errors   FAILED_PRECONDITION  the handle does not belong to the function that the calling thread runs.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_detach(dist_replica *replica);
 
 /**
- * The calling thread goes on as a replica that another one has let go by dist_replica_detach(). The end of a thread
- * that is attached detaches it; a host's thread that ends detached leaves its replica inside, until another attaches.
+ * Attaches the calling thread to a replica from which another thread detached. An attached thread that ends is detached
+ * automatically. If a host thread ends while detached, its replica stays inside until another thread attaches.
  *
- * Context  Any thread that is in no replica's function and in no scope.
- * Errors   FAILED_PRECONDITION  the replica is not detached, or not running; this thread is in a function or scope.
+ * Context  Any thread that is not in a replica function or a scope.
+ * Errors   FAILED_PRECONDITION  the replica is not detached or not running, or this thread is in a replica function or
+ *                               scope.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_attach(dist_replica *replica);
 
 /**
- * An object by which any thread can ask what was begun with it to end early: dist_run_options.cancel,
- * dist_collective_options.cancel, dist_devices_options.cancel. One may serve any number of calls, of any
- * strategies, at the same time; what was begun without it, or with another one, goes on.
+ * Creates a cancel object. Any thread can signal it to cancel everything that was started with it: set it in
+ * dist_run_options.cancel, dist_collective_options.cancel or dist_devices_options.cancel. One object can serve any
+ * number of calls at the same time, also of different strategies. Calls without it are not affected.
  *
- * Owns     *out_cancel is the caller's: dist_cancel_destroy(). `allocator` may be NULL: malloc() and free().
- * Errors   INVALID_ARGUMENT    out_cancel is NULL; one of the allocator's functions is there without the other.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The caller owns *out_cancel and destroys it with dist_cancel_destroy(). `allocator` may be NULL, which
+ *          selects malloc() and free().
+ * Errors   INVALID_ARGUMENT    out_cancel is NULL, or only one of the allocator's functions is set.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cancel_create(const dist_allocator *allocator,
                                                        dist_cancel **out_cancel);
 
 /**
- * Asks, for good: what was begun with the object ends with CANCELLED, and so does, at once, what is begun with it
- * later. A run that waits for earlier ones never begins. A run under way ends as by dist_strategy_cancel(). A
- * collective, blocking, under way or planned, ends its group's rounds in that run, on every member.
+ * Cancels everything that was started with the object. Calls in progress end with CANCELLED; calls that are started
+ * with it later fail with CANCELLED immediately. A signal cannot be undone.
  *
- * Each report has `reason`. A second signal changes nothing. Nothing is left over for later: a run that has
- * ended, or a work that has, is not touched, nor any that comes after it.
+ *   - A queued run never starts. A run in progress ends as with dist_strategy_cancel().
+ *   - A collective, whether blocking, asynchronous or planned, ends its group's rounds in that run, on every member.
+ *   - Runs and works that have already ended are not affected, nor are those that come after them.
  *
- * Context  Any thread, concurrent; also inside a replica, a merge function, an operator, and what it ends. Not
- *          inside an allocator's functions.
- * Blocks   Never for a function of the host's, nor for a peer.
- * Owns     `reason` is copied, and cut at 255 bytes; NULL: none.
+ * Every report contains `reason`. A second signal has no effect.
+ *
+ * Context  Any thread, concurrent; also inside replicas, merge functions and operators, including those that it
+ *          cancels. Not inside an allocator's functions.
+ * Blocks   Never for a host callback or a peer.
+ * Owns     `reason` is copied and truncated to 255 bytes; it may be NULL.
  * Errors   INVALID_ARGUMENT     cancel is NULL.
- *          FAILED_PRECONDITION  this is a forked child of the process that made it.
+ *          FAILED_PRECONDITION  this is a forked child of the process that created the object.
  */
 DIST_API DIST_NODISCARD dist_status dist_cancel_signal(dist_cancel *cancel, const char *reason);
 
-/** Whether it has been signalled, and all that this ends has been told: 1 or 0; 0 for NULL. */
+/** Returns 1 if the object has been signalled and everything that it cancels has been notified, else 0; 0 for NULL. */
 DIST_API int32_t dist_cancel_signalled(const dist_cancel *cancel);
 
 /**
- * Gives up the handle; what was begun with it goes on, and cannot be asked to end any more. NULL is fine.
+ * Destroys a cancel object. Calls that were started with it continue and can no longer be cancelled through it. Does
+ * nothing if `cancel` is NULL.
  *
- * Context  Any thread; not while another thread is in a call that gets this handle as its own argument or is about to
- *          hand it to one: a call that has begun with it in its options holds on to it.
+ * Context  Any thread, but not while another thread is in a call with this handle as an argument, or is about to pass
+ *          it to one. A call that has started with the handle in its options keeps its own reference.
  * Owns     Takes the handle.
  */
 DIST_API void dist_cancel_destroy(dist_cancel *cancel);

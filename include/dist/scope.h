@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Scopes: which strategy and replica a thread is with.
+ * Scopes: the current strategy and replica of a thread.
  *
- * Every function of libdist is told its strategy or replica. For programs that would rather not hand them around, a
- * thread knows which it is with: tf.distribute's current strategy. All of it is the calling thread's alone, and a
- * strategy is in force on the threads that have entered its scope, no others.
+ *     dist_scope_enter(strategy);
+ *     train();                                    // anywhere in it, dist_get_strategy() returns strategy
+ *     dist_scope_exit(strategy);
  *
- * Outside of scopes and functions a thread is replica 0 of a default strategy of its own, made at the first question
- * and ended with the thread. Being with a default strategy is no different from being outside.
+ * Functions of libdist take the strategy or replica as an argument. Programs that do not want to pass these through all
+ * their functions can use the thread's current strategy, as in tf.distribute. This state belongs to the calling thread
+ * only: a strategy is current only on threads that have entered its scope.
+ *
+ * Outside scopes and functions of runs, a thread is replica 0 of a default strategy of its own. libdist creates that
+ * strategy when it is first asked for and destroys it with the thread. Being inside a default strategy is the same as
+ * being outside all strategies.
  */
 #include "types.h"
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_SCOPE_EXPERIMENTAL_H)
 #define DIST_SCOPE_EXPERIMENTAL_H
@@ -22,79 +27,84 @@ extern "C" {
 #endif
 
 /**
- * From now on this thread is in the strategy's scope, and in the cross-replica context. The same strategy's scope may
- * be entered again; each entry has its exit. Inside, functions of other strategies are refused.
+ * Enters the strategy's scope on this thread, in cross-replica context. Scopes of the same strategy can be nested; each
+ * entry needs its own exit. Inside a scope, functions of other strategies are rejected.
  *
- * Context  Strategy; inside a replica function only scopes of, and in those of, default strategies.
- * Owns     Nothing: exit before the strategy is destroyed. A function of a run or merge that returns inside a scope
- *          has left it.
- * Errors   INVALID_ARGUMENT     NULL.
- *          FAILED_PRECONDITION  inside another strategy's scope or function; inside a replica function; a forked
- *                               child.
+ * Context  Strategy. Inside a replica function, only default strategies can be entered, and only if the function
+ *          belongs to a default strategy.
+ * Owns     Nothing: exit the scope before the strategy is destroyed. If a function of a run or a merge function returns
+ *          inside a scope, libdist exits the scope.
+ * Errors   INVALID_ARGUMENT     strategy is NULL.
+ *          FAILED_PRECONDITION  called inside another strategy's scope or function, inside a replica function, or in a
+ *                               forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_scope_enter(dist_strategy *strategy);
 
 /**
- * Leaves the scope that this thread has entered last.
+ * Exits the scope that this thread entered last.
  *
  * Context  The thread that entered, in the same function.
- * Errors   INVALID_ARGUMENT     NULL.
- *          FAILED_PRECONDITION  the scope entered last is not this strategy's.
+ * Errors   INVALID_ARGUMENT     strategy is NULL.
+ *          FAILED_PRECONDITION  the scope that was entered last is not that of this strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_scope_exit(dist_strategy *strategy);
 
 /**
- * Makes a strategy this thread's own outside scopes (TensorFlow: experimental_set_strategy): as in its scope, until
- * another is set. NULL, or a default strategy: none any more.
+ * Sets the strategy that is current on this thread outside scopes (TensorFlow: experimental_set_strategy), until
+ * another one is set. NULL or a default strategy removes it.
  *
  * Context  Outside scopes and functions of runs.
- * Owns     Nothing: set another before the strategy is destroyed.
- * Errors   FAILED_PRECONDITION  inside a scope, a replica function or a merge function; a forked child.
+ * Owns     Nothing: set another strategy before this one is destroyed.
+ * Errors   FAILED_PRECONDITION  called inside a scope, a replica function or a merge function, or in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_set_strategy(dist_strategy *strategy);
 
 /**
- * The strategy of the scope or function that this thread is in, else that of dist_set_strategy(), else the thread's
- * default one.
+ * Returns the strategy of the scope or function that this thread is in; otherwise the one set with dist_set_strategy();
+ * otherwise the thread's default strategy.
  *
- * Owns     Borrowed. The default one ends with the thread, and cannot be destroyed; values made from it live on.
- * Errors   NULL where the thread's default strategy could not be made: dist_last_error().
+ * Owns     The result is borrowed. The default strategy is destroyed with the thread and cannot be destroyed
+ *          explicitly; values created with it stay valid.
+ * Errors   NULL if the thread's default strategy could not be created: see dist_last_error().
  */
 DIST_API dist_strategy *dist_get_strategy(void);
 
-/** 1 where dist_get_strategy() is not a default strategy, else 0. */
+/** Returns 1 if dist_get_strategy() is not a default strategy, else 0. */
 DIST_API int32_t dist_has_strategy(void);
 
-/** 1 in a merge function, in a scope, and after dist_set_strategy(); 0 in a replica function and outside of all. */
+/**
+ * Returns 1 in a merge function, in a scope, and after dist_set_strategy(); returns 0 in a replica function and outside
+ * all of these.
+ */
 DIST_API int32_t dist_in_cross_replica_context(void);
 
 /**
- * The replica whose function this thread is in; outside of all, the thread's default strategy's replica 0, which meets
- * nobody; NULL in the cross-replica context.
+ * Returns the replica whose function this thread is in. Outside all functions, it returns replica 0 of the thread's
+ * default strategy, which has no peers; in cross-replica context, it returns NULL.
  *
- * Owns     Borrowed: valid inside the function; the default one's until the thread ends.
- * Errors   NULL also where the thread's default strategy could not be made: dist_last_error().
+ * Owns     The result is borrowed: valid inside the function, or for a default strategy until the thread ends.
+ * Errors   NULL also if the thread's default strategy could not be created: see dist_last_error().
  */
 DIST_API dist_replica *dist_get_replica(void);
 
 /**
- * Variables that this thread makes next are placed with another (TensorFlow: colocate_vars_with), until
- * dist_colocate_exit(). They always are: copy r of every variable of a strategy is replica r's. What is checked is that
- * they could be.
+ * Declares that variables which this thread creates next belong on the device of another variable (TensorFlow:
+ * colocate_vars_with), until dist_colocate_exit(). This has no effect on placement, because copy r of every variable
+ * always belongs to replica r; the function only checks that colocation is possible.
  *
- * Context  A thread that is in the strategy's scope (dist_scope_enter()) or run; with a default strategy, any.
- * Errors   INVALID_ARGUMENT     NULL; not a variable of this strategy (where variables have one copy, that copy will do;
- *                               a default strategy takes anything).
- *          FAILED_PRECONDITION  outside the strategy's scope.
+ * Context  A thread inside the strategy's scope (dist_scope_enter()) or run; with a default strategy, any.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or the value is not a variable of this strategy. If variables have
+ *                               one copy, that copy is accepted too; a default strategy accepts anything.
+ *          FAILED_PRECONDITION  called outside the strategy's scope.
  */
 DIST_API DIST_NODISCARD dist_status dist_colocate_enter(dist_strategy *strategy, const dist_value *variable);
 
 /**
- * Ends what this thread's latest dist_colocate_enter() began.
+ * Ends the effect of this thread's latest dist_colocate_enter().
  *
- * Context  As dist_colocate_enter().
- * Errors   INVALID_ARGUMENT     NULL.
- *          FAILED_PRECONDITION  outside the strategy's scope; this thread has begun none.
+ * Context  As for dist_colocate_enter().
+ * Errors   INVALID_ARGUMENT     strategy is NULL.
+ *          FAILED_PRECONDITION  called outside the strategy's scope, or without a matching dist_colocate_enter().
  */
 DIST_API DIST_NODISCARD dist_status dist_colocate_exit(dist_strategy *strategy);
 

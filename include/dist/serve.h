@@ -1,43 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Serving: functions that run on one free replica each, beside one another, for hosts that answer requests.
+ * Serving: run functions on single replicas to answer requests.
+ *
+ * Between runs, each replica can act as an *instance*: a worker thread that takes requests from one queue per strategy.
  *
  *     options.threads = DIST_THREADS_LIBRARY;
  *     dist_strategy_create(&options, &strategy);
- *     dist_instances_open(strategy, &instances_options);             each replica makes its state, and warms up
- *     dist_completions_create(NULL, &completions);
+ *     dist_instances_open(strategy, &instances_options);     // each instance creates its state and warms up
+ *     dist_completions_create(NULL, &completions);           // has a descriptor for poll() or epoll
  *
- *     on a request:   submit_options.completions = completions;      the descriptor is in the host's epoll set
- *                     submit_options.timeout_ns = 50 * 1000 * 1000;
- *                     dist_submit(strategy, answer, request, &submit_options, NULL);
- *     on the event:   while (dist_completions_next(completions, 0, &work) == DIST_OK && work != NULL) {
- *                       request = dist_work_user_data(work);
- *                       status = dist_work_wait(work, 0);            how it ended; never waits here
- *                       dist_work_destroy(work);
- *                     }
- *     on SIGTERM:     dist_instances_close(strategy, 10 * second);   what was accepted ends; nothing new begins
+ *     // on a request
+ *     submit_options.completions = completions;
+ *     submit_options.timeout_ns = 50 * 1000 * 1000;
+ *     dist_submit(strategy, answer, request, &submit_options, NULL);
  *
- * A replica that answers requests is an *instance*. Runs (dist_run() and its like) and requests share the replicas by one
- * queue: what has the higher priority comes first (runs have 0), and what came first within a priority. A run begins when
- * all replicas are free, and nothing that stands behind it begins before. What reads or writes variables from outside stands
- * in it as a run does.
+ *     // when the descriptor is readable
+ *     while (dist_completions_next(completions, 0, &work) == DIST_OK && work != NULL) {
+ *       request = dist_work_user_data(work);
+ *       status = dist_work_wait(work, 0);                    // the result of the request; does not wait here
+ *       dist_work_destroy(work);
+ *     }
  *
- * Inside a request's function the replica is alone: dist_parallel_for(), dist_run_on_devices(), dist_replica_read() and the
- * other questions about it work; collectives, groups and merge functions are FAILED_PRECONDITION. A failure is that
- * request's, and of no other.
+ *     // on SIGTERM
+ *     dist_instances_close(strategy, 10 * second);           // finishes accepted requests, accepts no new ones
  *
- * Every request that was accepted ends, exactly once: as its function returned, or by its deadline, its cancel object,
- * dist_work_cancel() or the end of the instances. While it is queued each of these ends it at once. While its function
- * runs, dist_replica_check() tells the function, and so does what its logical devices call; it has ended when the function
- * has returned.
+ * Requests and runs (dist_run() and similar calls) share the queue. It is ordered by priority (runs have priority 0),
+ * then by arrival. A run starts when all replicas are idle; entries behind it wait until it has started. Functions that
+ * read or write variables from outside queue like runs.
  *
- * A function that does not return, though it has been told, holds up its replica, and all runs with it. With
- * dist_instances_options.stuck_ns the replica gets another thread then, which makes a state of its own and warms up; the
- * request ends with DEADLINE_EXCEEDED or CANCELLED, and names the replica. From then on the function gets CANCELLED from
- * libdist, whatever it calls with its handle. What it returns is dropped, and its thread ends its state and itself; until
- * then it uses `fn`, `user_data`, and what it sees of versions (dist_replica_version()). A batcher's step is stuck when one of
- * its items was to end so long ago; batch.h says what becomes of the items.
+ * Each accepted request completes exactly once: when its function returns, or when its deadline expires, it is
+ * cancelled (through its cancel object or dist_work_cancel()), or the instances close. A request that is still queued
+ * completes immediately in these cases. A running function keeps its replica until it returns; it should call
+ * dist_replica_check() from time to time and return when that fails. Functions on its logical devices are notified by
+ * the calls that they make.
+ *
+ * If a function ignores cancellation, its replica is blocked, and all runs with it. Set `stuck_ns` to replace the
+ * thread: the request then completes with DEADLINE_EXCEEDED or CANCELLED and names the replica, and a new thread takes
+ * over the replica, creates its own state and warms up. From then on, every libdist call that the old function makes
+ * with its handle fails with CANCELLED. When the function finally returns, its result is discarded, and its thread
+ * destroys its state and ends. Until then, keep `fn`, `user_data` and the versions it uses (dist_replica_version())
+ * alive. A batcher's step is stuck when the deadline or cancellation of one of its items is that long ago; batch.h
+ * describes what happens to the items.
+ *
+ * Inside a request, the replica works alone: dist_parallel_for(), dist_run_on_devices(), dist_replica_read() and
+ * functions that describe the replica work, while collectives, groups and merge calls fail with FAILED_PRECONDITION. A
+ * failed request does not affect other requests.
  */
 #ifndef DIST_SERVE_H
 #define DIST_SERVE_H
@@ -47,7 +55,7 @@
 
 #endif /* DIST_SERVE_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_SERVE_EXPERIMENTAL_H)
 #define DIST_SERVE_EXPERIMENTAL_H
@@ -60,195 +68,212 @@ extern "C" {
 #endif
 
 /**
- * Makes the state of an instance, on its thread: *out_state is what dist_instance_state() gives from then on. Anything but
- * DIST_OK, and the instances do not open.
+ * Creates the state of an instance, on the instance's thread. dist_instance_state() returns *out_state from then on. If
+ * this returns an error, opening the instances fails.
  */
 typedef dist_status (*dist_instance_create_fn)(dist_replica *replica, void **out_state, void *user_data);
 
-/** Ends it, on the same thread, when the instances close. */
+/** Destroys the state of an instance, on the same thread, when the instances close. */
 typedef void (*dist_instance_destroy_fn)(void *state, void *user_data);
 
-/* the least and the greatest priority of a request */
+/** The lowest and the highest priority of a request. */
 enum { DIST_PRIORITY_MIN = -7, DIST_PRIORITY_MAX = 7 };
 
 typedef struct dist_instances_options {
   uint32_t struct_size;
-  int32_t helper_threads; /* with DIST_THREADS_HOST, whether libdist may start the threads that watch deadlines and call
-                             dist_submit_options.done; 0: no; 1: yes. With library threads it always may */
-  int64_t max_queued;     /* requests that no instance has begun; one more is refused; 0: 1024 */
-  int64_t spin_ns;        /* how long a free instance looks for the next request before it sleeps; 0: 60 us; < 0: it sleeps
-                             at once. A free instance that spins takes a CPU */
-  dist_instance_create_fn create_state; /* NULL: instances have no state */
-  dist_instance_destroy_fn destroy_state; /* NULL: nothing is done at their end */
-  dist_replica_fn warm_up; /* called once on each instance, after create_state, before it gets requests; NULL: nothing */
-  void *user_data;         /* of these functions; used until the instances have closed, and stuck functions have returned */
-  int64_t stuck_ns;        /* how long after its deadline or cancel a request's function may go on before its replica gets
-                              another thread, and a batcher's step after that of one of its items, so that it is longer than
-                              any step; 0: for ever */
-  int32_t max_replaced;    /* how often that may be done; 0: 4 times */
-  int32_t reserved;        /* 0 */
+  /* DIST_THREADS_HOST only: 1 = libdist may start threads for deadlines and `done` callbacks, 0 = it may not. With
+     library threads it always may */
+  int32_t helper_threads;
+  /* maximum number of queued requests, 1 to 2^24; further ones are rejected; 0 = default (1024) */
+  int64_t max_queued;
+  /* how long an idle instance spins before it sleeps; 0 = default (60 us), < 0 = do not spin. A spinning instance
+     occupies a CPU */
+  int64_t spin_ns;
+  dist_instance_create_fn create_state;   /* NULL = instances have no state */
+  dist_instance_destroy_fn destroy_state; /* may be NULL */
+  /* called once on each instance, after create_state and before the first request; may be NULL */
+  dist_replica_fn warm_up;
+  /* passed to these functions; must stay valid until the instances have closed and stuck functions have returned */
+  void *user_data;
+  /* replace the thread of a function that still runs this long after its deadline or cancellation; 0 = never. The limit
+     also applies to a batcher's step, counted from the deadline or cancellation of one of its items, so choose it
+     longer than any step takes */
+  int64_t stuck_ns;
+  int32_t max_replaced; /* maximum number of such replacements; 0 = default (4) */
+  int32_t reserved;     /* 0 */
 } dist_instances_options;
 #define DIST_INSTANCES_OPTIONS_INIT \
   { sizeof(dist_instances_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_instances_options. */
+/** Fills a dist_instances_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_instances_options_init(dist_instances_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes the replicas ready for requests: each makes its state and warms up. The first dist_submit() does it with the default
- * options where nobody has. With DIST_THREADS_HOST the instances are the threads that call dist_serve(), and each makes its
- * state there.
+ * Prepares the replicas for requests: each instance creates its state and warms up. If the instances are not open, the
+ * first dist_submit() opens them with default options. With DIST_THREADS_HOST the instances are the threads that call
+ * dist_serve(), and each creates its state there.
  *
  * Context  Strategy, concurrent. Not inside a replica.
- * Blocks   Until runs that came before have ended and all instances are ready.
+ * Blocks   Until earlier runs have ended and all instances are ready.
  * Owns     options may be NULL.
- * Errors   FAILED_PRECONDITION  the calling thread of dist_run() is replica 0 (DIST_THREADS_CALLER): create the strategy with
- *                               DIST_THREADS_LIBRARY or DIST_THREADS_HOST; instances are open already.
- *          UNIMPLEMENTED        the strategy has several workers; stuck_ns where threads are the host's, or replicas have
- *                               logical devices, which would be stuck too.
- *          INVALID_ARGUMENT     an option is out of its range.
- *          CANCELLED            the strategy ends meanwhile.
- *          any                  what create_state or warm_up returned, of the lowest replica that failed.
+ * Errors   FAILED_PRECONDITION  the strategy has DIST_THREADS_CALLER, so that the caller of dist_run() is replica 0
+ *                               (create the strategy with DIST_THREADS_LIBRARY or DIST_THREADS_HOST); or the instances
+ *                               are already open.
+ *          UNIMPLEMENTED        the strategy has several workers; or stuck_ns is set and the threads are host threads,
+ *                               or replicas have logical devices, which could be stuck too.
+ *          INVALID_ARGUMENT     an option is out of range.
+ *          CANCELLED            the strategy is shut down meanwhile.
+ *          any                  the status that create_state or warm_up returned, of the lowest replica that failed.
  */
 DIST_API DIST_NODISCARD dist_status dist_instances_open(dist_strategy *strategy,
                                                         const dist_instances_options *options);
 
 /**
- * Ends the serving: from now on dist_submit() is UNAVAILABLE; what was accepted runs to its end; then each instance ends its
- * state. Afterwards the instances may be opened again.
+ * Stops serving. New calls to dist_submit() fail with UNAVAILABLE, accepted requests run to completion (until
+ * `timeout_ns` expires), and then each instance destroys its state. The instances can be opened again afterwards.
  *
- * Where requests have not ended after `timeout_ns` (< 0: no limit), they are cancelled: those that are queued at once, and
- * those whose functions run as by dist_work_cancel().
+ * When `timeout_ns` expires (< 0: no limit), libdist cancels the remaining requests: queued ones complete immediately,
+ * and running ones are cancelled as with dist_work_cancel().
  *
  * Context  Strategy, concurrent. Not inside a replica.
- * Blocks   At most `timeout_ns`, and a moment for functions to return that have been told.
- * Errors   FAILED_PRECONDITION  another thread closes them.
- *          DEADLINE_EXCEEDED    requests were cancelled: the message says how many, and which replicas are still inside.
+ * Blocks   Up to `timeout_ns`, plus a short time for cancelled functions to return.
+ * Errors   FAILED_PRECONDITION  another thread is closing the instances.
+ *          DEADLINE_EXCEEDED    requests were cancelled: the message states how many, and which replicas are still
+ *                               running a function.
  */
 DIST_API DIST_NODISCARD dist_status dist_instances_close(dist_strategy *strategy, int64_t timeout_ns);
 
 /**
- * The calling thread serves as instance `replica_id` of a strategy with DIST_THREADS_HOST, until the instances close. With
- * none open, it opens them with the default options.
+ * Makes the calling thread instance `replica_id` of a strategy with DIST_THREADS_HOST, until the instances close. If
+ * the instances are not open, it opens them with default options.
  *
- * Context  Strategy, concurrent; one thread a replica. Not inside a replica, nor in a scope.
- * Blocks   Until dist_instances_close(), dist_strategy_shutdown(), or create_state or warm_up fails.
+ * Context  Strategy, concurrent; one thread per replica. Not inside a replica, nor in a scope.
+ * Blocks   Until dist_instances_close() or dist_strategy_shutdown() is called, or create_state or warm_up fails.
  * Errors   INVALID_ARGUMENT     replica_id is not in 0 .. R-1.
- *          FAILED_PRECONDITION  the strategy has library threads; another thread serves as that replica.
- *          any                  what create_state or warm_up returned.
+ *          FAILED_PRECONDITION  the strategy has library threads, or another thread serves as that replica.
+ *          any                  the status that create_state or warm_up returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_serve(dist_strategy *strategy, int32_t replica_id);
 
 /**
- * What create_state made for this instance; NULL: it has none, or the function is no request's.
+ * Returns the state that create_state created for this instance; NULL if it has none, or if the function does not serve
+ * a request.
  *
- * Context  Replica, of a request.
+ * Context  Replica, inside a request.
  */
 DIST_API void *dist_instance_state(const dist_replica *replica);
 
 /**
- * Whether the function that this replica runs is to end: DIST_OK while it may go on. A host's long function asks it now and
- * then, where it calls no collectives, which find out for themselves.
+ * Checks whether the function that this replica runs should stop: returns DIST_OK while it may continue. Call it from
+ * time to time in long functions that make no collective calls; collectives check by themselves.
  *
  * Context  Replica, or logical device.
- * Errors   CANCELLED, DEADLINE_EXCEEDED  the run, or the request.
- *          ABORTED                       a peer in the run has failed; the message says which.
+ * Errors   CANCELLED, DEADLINE_EXCEEDED  the run or the request was cancelled, or its deadline expired.
+ *          ABORTED                       a peer in the run has failed; the message names it.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_check(dist_replica *replica);
 
-/** Where requests arrive that have ended: a queue of the host's, for requests of any strategies. */
+/** A queue of completed requests, for requests of any strategies. */
 typedef struct dist_completions dist_completions;
 
 /**
- * Tells the host that a request has ended: dist_work_wait(work, 0) says how. `work` is borrowed.
+ * Called when a request has completed. `work` is borrowed; dist_work_wait(work, 0) returns the result of the request.
  *
- * Called on a thread of libdist that does nothing else, one after another in the order in which requests end. It may submit.
- * While it blocks, other requests' functions wait, and no instance does.
+ * libdist calls it on a thread reserved for this purpose, one call after another, in the order in which requests
+ * complete. It may submit requests. While it blocks, the callbacks of other requests wait, but instances do not.
  */
 typedef void (*dist_done_fn)(dist_work *work, void *user_data);
 
 typedef struct dist_submit_options {
   uint32_t struct_size;
-  int32_t priority;              /* DIST_PRIORITY_MIN .. DIST_PRIORITY_MAX; the greater comes first */
-  int64_t timeout_ns;            /* until its end, from now; 0: none */
-  dist_cancel *cancel;           /* ends it; NULL: none */
-  dist_completions *completions; /* where it arrives when it has ended; NULL: nowhere */
-  dist_done_fn done;             /* called when it has ended; NULL: nothing. Not with completions */
-  int64_t request_id;            /* in traces (dist_write_trace()), to find it there; 0: libdist numbers them from 1 on */
+  int32_t priority;              /* DIST_PRIORITY_MIN .. DIST_PRIORITY_MAX; higher priorities run first */
+  int64_t timeout_ns;            /* time limit from now to completion; 0 = none */
+  dist_cancel *cancel;           /* cancels the request; may be NULL */
+  dist_completions *completions; /* queue that receives the completed request; may be NULL */
+  dist_done_fn done;             /* called on completion; may be NULL; not together with completions */
+  int64_t request_id;            /* id in traces (dist_write_trace()); 0 = libdist assigns 1, 2, 3, ... */
 } dist_submit_options;
 #define DIST_SUBMIT_OPTIONS_INIT \
   { sizeof(dist_submit_options), 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_submit_options. */
+/** Fills a dist_submit_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t struct_size_bytes);
 
 /**
- * Has `fn` called once, on one replica that is free, and returns at once.
+ * Schedules one call to `fn` on the next idle replica and returns immediately.
  *
- *     when replica r is free and nothing comes before it in the queue:   status = fn(replica[r], user_data)
+ *     status = fn(replica, user_data)
  *
- * *out_work is for dist_work_test(), wait(), wait_any() and cancel() by any thread outside the strategy's replicas, and for
- * dist_work_destroy(), which takes nothing back. It holds no collective.
+ * Any thread outside the strategy's replicas can pass *out_work to dist_work_test(), dist_work_wait(),
+ * dist_work_wait_any() and dist_work_cancel(). dist_work_destroy() releases the handle only; the request still runs.
+ * The work is not a collective.
  *
- * Context  Any thread, concurrent; also inside a replica, a dist_done_fn, and any function of the host's.
- * Blocks   Never for a function of the host's. The first one opens the instances: dist_instances_open(); beside an opening
- *          it may wait for that.
- * Owns     fn and user_data are used until the request has ended, and the function has returned (stuck_ns). *out_work is the caller's: dist_work_destroy(), before
- *          dist_strategy_destroy(). out_work may be NULL. options may be NULL.
- * Errors   INVALID_ARGUMENT     strategy or fn is NULL; an option is out of its range; completions and done together.
- *          RESOURCE_EXHAUSTED   max_queued requests wait; no memory.
- *          UNAVAILABLE          the instances close, or have been closed, or are being opened again.
- *          FAILED_PRECONDITION  the replicas' threads: dist_instances_open(); with DIST_THREADS_HOST, `done` without
- *                               dist_instances_options.helper_threads; a forked child.
+ * Context  Any thread; also inside a replica, a dist_done_fn or any other callback. Concurrent.
+ * Blocks   Never for a callback, except that the first call opens the instances; see dist_instances_open(). It may also
+ *          wait for an opening in progress.
+ * Owns     The caller owns *out_work and destroys it with dist_work_destroy() before the strategy. out_work and options
+ *          may be NULL. `fn` and `user_data` must stay valid until the request has completed and `fn` has returned
+ *          (which can be later, see stuck_ns).
+ * Errors   INVALID_ARGUMENT     strategy or fn is NULL, an option is out of range, or both completions and done are
+ *                               set.
+ *          RESOURCE_EXHAUSTED   the queue is full (max_queued), or memory is exhausted.
+ *          UNAVAILABLE          the instances are closing, closed, or being reopened.
+ *          FAILED_PRECONDITION  the strategy's threads do not allow it, see dist_instances_open(); `done` is set with
+ *                               DIST_THREADS_HOST but without dist_instances_options.helper_threads; or this is a
+ *                               forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
                                                 const dist_submit_options *options, dist_work **out_work);
 
 /**
- * What dist_submit() got as user_data; NULL for NULL, and for work of a collective.
+ * Returns the user_data that was passed to dist_submit(); NULL for NULL, and for the work of a collective.
  *
  * Context  Any thread.
  */
 DIST_API void *dist_work_user_data(const dist_work *work);
 
 /**
- * Makes a queue of requests that have ended. `allocator` may be NULL: malloc() and free().
+ * Creates a queue of completed requests. `allocator` may be NULL, which selects malloc() and free().
  *
- * Owns     *out_completions is the caller's: dist_completions_destroy().
- * Errors   INVALID_ARGUMENT    out_completions is NULL; one of the allocator's functions is there without the other.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The caller owns *out_completions and destroys it with dist_completions_destroy().
+ * Errors   INVALID_ARGUMENT    out_completions is NULL, or only one of the allocator's functions is set.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_completions_create(const dist_allocator *allocator,
                                                             dist_completions **out_completions);
 
 /**
- * Takes the request that ended first: *out_work, or NULL where none has within `timeout_ns` (0: at once; < 0: no limit).
+ * Removes the request that completed first and stores it in *out_work. Stores NULL if no request completes within
+ * `timeout_ns` (0: does not wait; < 0: no limit).
  *
- * Context  Any thread, concurrent; outside the replicas' functions where it waits.
- * Blocks   At most timeout_ns.
- * Owns     *out_work is the caller's: dist_work_destroy(). Where dist_submit() gave a handle too, both are to be destroyed.
- * Errors   INVALID_ARGUMENT     NULL.
- *          FAILED_PRECONDITION  a forked child; inside a replica, where timeout_ns is not 0.
+ * Context  Any thread, concurrent; inside replica functions only with a timeout_ns of 0.
+ * Blocks   Up to timeout_ns.
+ * Owns     The caller owns *out_work and destroys it with dist_work_destroy(). If dist_submit() also returned a handle,
+ *          destroy both.
+ * Errors   INVALID_ARGUMENT     completions or out_work is NULL.
+ *          FAILED_PRECONDITION  called in a forked child, or inside a replica with a timeout_ns that is not 0.
  */
 DIST_API DIST_NODISCARD dist_status dist_completions_next(dist_completions *completions, int64_t timeout_ns,
                                                           dist_work **out_work);
 
 /**
- * A descriptor that is readable while there is something to take, for poll() and epoll (level-triggered). It is made at the
- * first call, and closed by dist_completions_destroy(). The host does not read it.
+ * Returns a file descriptor that is readable while the queue is not empty, for poll() and epoll (level-triggered). The
+ * first call creates it, and dist_completions_destroy() closes it. Do not read from it.
  *
  * Context  Any thread, concurrent.
- * Errors   INVALID_ARGUMENT    NULL.
- *          RESOURCE_EXHAUSTED  the system gives no further descriptor.
- *          UNIMPLEMENTED       this system has none.
+ * Errors   INVALID_ARGUMENT     completions or out_descriptor is NULL.
+ *          RESOURCE_EXHAUSTED   the system is out of descriptors.
+ *          UNIMPLEMENTED        this system does not support such descriptors.
+ *          FAILED_PRECONDITION  called in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_completions_descriptor(dist_completions *completions,
                                                                 int32_t *out_descriptor);
 
 /**
- * Gives up the queue; requests that would arrive there later end all the same, and those in it are released. NULL is fine.
+ * Destroys the queue. Completed requests in it are released, and requests that would be added later complete without
+ * being reported. Does nothing if `completions` is NULL.
  *
- * Context  Any thread; not while another one is in a call with it.
+ * Context  Any thread, but not while another thread is in a call with it.
  * Owns     Takes the handle.
  */
 DIST_API void dist_completions_destroy(dist_completions *completions);

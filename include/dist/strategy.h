@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Strategies: R replicas, their threads, and how these work together. dist_strategy_create() makes one, with options or
- * without. A strategy of the host's own is a table of functions, which comes last.
+ * Strategies: R replicas, the threads that run them, and the rules by which they work together.
+ *
+ *     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+ *     options.num_replicas = 4;
+ *     dist_strategy *strategy = NULL;
+ *     dist_status status = dist_strategy_create(&options, &strategy);      // NULL selects all defaults
+ *     if (status == DIST_OK) status = dist_run(strategy, step, data, NULL);
+ *     ...
+ *     dist_strategy_destroy(strategy);
+ *
+ * A process can hold any number of strategies. To define a strategy of your own, pass a table of functions in
+ * dist_strategy_options.functions; see dist_strategy_functions.
  */
 #ifndef DIST_STRATEGY_H
 #define DIST_STRATEGY_H
@@ -13,101 +23,114 @@
 extern "C" {
 #endif
 
-/** A direction in which the logical devices of a replica lie, and how many of them do; the product of all is D. */
+/** A named axis of a replica's logical devices, and its size. The product of all sizes is D. */
 typedef struct dist_mesh_axis {
   const char *name;
   int32_t size;
 } dist_mesh_axis;
 
-/** What an executor is to call: task(task_data). */
+/** The function that an executor calls: task(task_data). */
 typedef void (*dist_task_fn)(void *task_data);
 
 /**
- * Has task(task_data) called, once and on any thread, now or at any later time, also after the strategy has ended. Returns 0;
- * or anything else where it will not be called, and the loop does without. It is called on the thread that begins a loop, for
- * each thread that may help, and must not wait for the task to end. C++ exceptions must not leave it.
+ * Schedules task(task_data) to run exactly once, on any thread and at any later time, possibly after the strategy was
+ * destroyed. Returns 0 on success. If it returns anything else, it must not call the task, and the loop runs without
+ * that helper. libdist calls it on the thread that starts a loop, once for each helper. It must not wait for the task
+ * and must not throw C++ exceptions.
  */
 typedef int32_t (*dist_execute_fn)(dist_task_fn task, void *task_data, void *user_data);
 
 /**
- * The host's own threads for loops, in place of oneTBB's: dist_parallel_for() in replicas, and what is reduced, gathered,
- * assigned and loaded from outside. Whoever begins a loop takes part in it and never waits for a task that has not begun, so
- * that an executor that is busy, or gives only threads that are in such loops themselves, makes it slower and nothing else.
- * The bits of results are the same.
+ * The host's own threads for loops, in place of oneTBB. They are used by dist_parallel_for() in replicas, and for
+ * reducing, gathering, assigning and loading from outside. The thread that starts a loop takes part in it and never
+ * waits for a task that has not started. A busy executor therefore makes a loop slower but cannot block it, even if all
+ * its threads are inside such loops themselves. Results have the same bits.
  */
 typedef struct dist_executor {
   uint32_t struct_size;
-  int32_t num_threads; /* how many help a loop at most, beside the one that begins it: 1 to 65535 */
+  /* maximum number of threads that help with a loop, not counting the one that starts it: 1 to 65535 */
+  int32_t num_threads;
   dist_execute_fn execute;
-  void *user_data; /* used until the strategy has ended */
+  void *user_data; /* must stay valid until the strategy is destroyed */
 } dist_executor;
 #define DIST_EXECUTOR_INIT \
   { sizeof(dist_executor), 0, 0, 0 }
 
 typedef struct dist_strategy_options {
   uint32_t struct_size;
-  int32_t kind;             /* DIST_STRATEGY_... */
-  int32_t num_replicas;     /* 0: as many as this process may use CPUs (affinity, cgroup quota) */
-  int32_t threads;          /* DIST_THREADS_... */
-  int32_t placement;        /* DIST_PLACEMENT_... */
-  int32_t reserved;         /* 0 */
-  int64_t timeout_ns;       /* longest wait for a peer in one collective; 0: 600 s; < 0: no limit */
-  dist_allocator allocator; /* all zero: malloc and free */
-  dist_log_fn log;          /* NULL: silent */
+  int32_t kind;         /* DIST_STRATEGY_... */
+  int32_t num_replicas; /* 0 = number of CPUs available to the process (affinity, cgroup quota) */
+  int32_t threads;      /* DIST_THREADS_... */
+  int32_t placement;    /* DIST_PLACEMENT_... */
+  int32_t reserved;     /* 0 */
+  /* longest wait for a peer in one collective; 0 = default (600 s), < 0 = no limit */
+  int64_t timeout_ns;
+  dist_allocator allocator; /* all zero = malloc and free */
+  dist_log_fn log;          /* NULL = no log lines */
   void *log_user_data;
-  dist_clock_fn clock; /* for deadlines; NULL: the system's steady clock */
+  dist_clock_fn clock; /* for deadlines; NULL = the system's steady clock */
   void *clock_user_data;
-  const char *const *devices;   /* names in replica order, "CPU:1" or longer; NULL: CPU:0, CPU:1, ... */
-  size_t num_devices;           /* how many; 0: as if devices were NULL; else the number of replicas */
-  const char *parameter_device; /* central storage: where variables are; NULL: CPU:0 */
-  const struct dist_communication_options *communication; /* its timeout counts before timeout_ns */
-  dist_cross_device *cross_device;                        /* who reduces values from outside; NULL: DEFAULT */
-  const struct dist_strategy_functions *functions;        /* of the host's own; copied; kind is then 0 */
-  void *functions_user_data;                              /* used until the strategy has ended */
-  /* MESH: which devices are whose, and so how many replicas and logical devices there are; kept */
+  /* device names in replica order, "CPU:1" or longer; NULL = CPU:0, CPU:1, ... */
+  const char *const *devices;
+  /* length of devices: the number of replicas; 0 = same as devices = NULL */
+  size_t num_devices;
+  /* central storage: device that holds the variables; NULL = CPU:0 */
+  const char *parameter_device;
+  const struct dist_communication_options *communication; /* if it sets a timeout, that replaces timeout_ns */
+  /* implementation for reducing values outside runs; retained; NULL = DEFAULT */
+  dist_cross_device *cross_device;
+  const struct dist_strategy_functions *functions; /* the host's own strategy; copied; kind must be 0 */
+  void *functions_user_data;                       /* must stay valid until the strategy is destroyed */
+  /* MESH: assigns devices to replicas, and so sets the number of replicas and of logical devices; retained */
   const dist_device_assignment *device_assignment;
-  const dist_mesh_axis *axes; /* MESH: of a replica's logical devices, the last running fastest; copied */
-  size_t num_axes;            /* 0: the default, see dist_device_axis() */
-  /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
+  /* MESH: axes of a replica's logical devices, the last one varying fastest; copied */
+  const dist_mesh_axis *axes;
+  size_t num_axes; /* 0 = default axes, see dist_device_axis() */
+  /* MESH: 1 = one program runs on all devices; dist_assign_to_logical_device() is then rejected */
   int32_t use_spmd_partitioning;
   int32_t reform; /* MULTI_WORKER_MIRRORED: DIST_REFORM_... */
-  /* of each library thread; 0: the system's default; else 256 KiB to 1 TiB. What collectives take:
-     dist_replica_enter() */
+  /* stack size of each library thread, 256 KiB to 1 TiB; 0 = system default. dist_replica_enter() states how much of it
+     collectives need */
   int64_t stack_size_bytes;
-  int64_t async_bytes; /* most that queued asynchronous collectives may take; 0: see work.h */
-  /* what describes the cluster, for dist_strategy_cluster_resolver(); held. MULTI_WORKER_MIRRORED: where the strategy
-     is in it, PARAMETER_SERVER: which servers it has, and NULL is TF_CONFIG; every other kind stays of one process */
+  int64_t async_bytes; /* memory limit for queued asynchronous collectives; 0 = default, see work.h */
+  /* description of the cluster, returned by dist_strategy_cluster_resolver(); retained. MULTI_WORKER_MIRRORED: gives
+     this worker's place in the cluster. PARAMETER_SERVER: gives the servers; NULL = TF_CONFIG. Strategies of other
+     kinds stay within one process */
   dist_cluster_resolver *cluster_resolver;
-  /* MULTI_WORKER_MIRRORED: how the other workers are reached: dist_network_create(); held. NULL: as transport says */
+  /* MULTI_WORKER_MIRRORED: connects workers within one process: dist_network_create(); retained. NULL = use
+     transport */
   dist_network *network;
-  const int32_t
-      *replicas_of_workers; /* MULTI_WORKER_MIRRORED: how many each has; NULL: all as many as this one */
-  size_t num_workers;       /* how many workers these are of; 0: as if it were NULL */
-  /* DIST_NUMERICS_... of what its replicas reduce where a call's own options do not say, and of what is reduced from
-     outside: dist_reduce() and the like, assignments to variables, and what reads them */
+  /* MULTI_WORKER_MIRRORED: number of replicas of each worker; NULL = the same number as this worker */
+  const int32_t *replicas_of_workers;
+  size_t num_workers; /* length of replicas_of_workers; 0 = same as NULL */
+  /* DIST_NUMERICS_... for reductions inside replicas whose own options do not set it, and for reductions outside runs:
+     dist_reduce() and similar functions, assignments to variables, and functions that read variables */
   int32_t numerics;
-  int32_t transport; /* MULTI_WORKER_MIRRORED: DIST_TRANSPORT_..., where network is NULL */
-  /* MULTI_WORKER_MIRRORED: most of the elements of tensors on their way to and from this worker at a time, in bytes; 0:
-     64 MiB. What is larger goes in pieces, with the same bits; the least of all workers' counts */
+  int32_t transport; /* MULTI_WORKER_MIRRORED: DIST_TRANSPORT_..., if network is NULL */
+  /* MULTI_WORKER_MIRRORED: maximum size in bytes of tensor data in transit to and from this worker at one time; 0 =
+     default (64 MiB). Larger tensors are sent in pieces, with the same bits. The smallest value of all workers
+     applies */
   int64_t staging_bytes;
-  /* where its threads may be, by the system's numbers: library threads, of replicas and of logical devices, those of
-     dist_submit(), and oneTBB's while they help; not the host's, which stay where they are, nor those of gRPC and Gloo.
-     DIST_PLACEMENT_CORES chooses among them, and num_replicas 0 counts them. Copied. Each is in the affinity mask of the
-     calling thread, or of the process's first one. NULL: the calling thread's mask */
+  /* CPU numbers (as the system counts them) on which the strategy's threads may run: library threads of replicas and
+     logical devices, threads that serve dist_submit(), and oneTBB threads while they help. Host threads and those of
+     gRPC and Gloo are not affected. DIST_PLACEMENT_CORES chooses among these CPUs, and num_replicas = 0 counts them.
+     Copied. Each CPU must be in the affinity mask of the calling thread or of the process's first thread. NULL = mask
+     of the calling thread */
   const int32_t *cpus;
-  size_t num_cpus; /* 0: as if it were NULL */
-  /* whose threads its runs and requests take, as other strategies' do; held. NULL: they begin whatever others do */
+  size_t num_cpus; /* length of cpus; 0 = same as NULL */
+  /* limit on threads shared with other strategies, for runs and requests; retained. NULL = no limit */
   dist_budget *budget;
-  const dist_executor *executor; /* of the host's, for loops; copied. NULL: oneTBB */
-  /* DIST_THREADS_HOST: 1: oneTBB's threads may help, with loops and asynchronous collectives, and make batches ahead, as
-     with other strategies; 0: nothing starts a thread but what asks for it by an option of its own */
+  const dist_executor *executor; /* the host's threads for loops; copied. NULL = oneTBB */
+  /* DIST_THREADS_HOST: 1 = oneTBB threads may help with loops and asynchronous collectives and prepare batches ahead of
+     time, as in other strategies; 0 = only features with an option of their own may start threads */
   int32_t helper_threads;
-  /* 1: a thread of the host's that is a replica (dist_run()'s caller, too) and keeps meeting another replica on its CPU
-     moves to one that no replica is on, of its own affinity mask and of cpus; the mask stays as it is: dist_replica_enter().
-     0: it never moves; dist_explain() says how often it might have. Not with DIST_THREADS_LIBRARY */
+  /* 1 = a host thread that is a replica (including the caller of dist_run()) may be moved if it repeatedly shares a CPU
+     with another replica: to a CPU without a replica that is in its own affinity mask and in cpus. Its affinity mask
+     does not change; see dist_replica_enter(). 0 = host threads are never moved; dist_explain() reports how often a
+     move would have helped. Not allowed with DIST_THREADS_LIBRARY */
   int32_t move_host_threads;
-  /* how many events the flight recorder keeps of each replica (inspect.h), rounded up to a power of two: 1 to 2^20. 0:
-     1,024. Each takes 128 bytes of address space now, and of memory once it is written */
+  /* events that the flight recorder (inspect.h) keeps per replica, 1 to 2^20, rounded up to a power of two; 0 = default
+     (1024). Each reserves 128 bytes of address space, which use memory once they are written */
   int32_t recorded_events;
   int32_t reserved2; /* 0 */
 } dist_strategy_options;
@@ -118,66 +141,75 @@ typedef struct dist_strategy_options {
   }
 
 /**
- * Sets all fields to their defaults, and struct_size to `struct_size_bytes`: the size that the caller was
- * compiled with, sizeof(dist_strategy_options). NULL is ignored, and so is a size that no version has (below 4 or above
- * 4,096 bytes). Of options whose size is no multiple of their alignment, the bytes behind the last such multiple are not read.
+ * Sets all fields to their defaults and struct_size to `struct_size_bytes`, which must be the size that the caller was
+ * compiled with: sizeof(dist_strategy_options). Does nothing if `options` is NULL or if no version of libdist has that
+ * size (below 4 or above 4096 bytes). If the size is not a multiple of the struct's alignment, libdist ignores the
+ * bytes after the last such multiple.
  */
 DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a strategy and its threads, which sleep until the first run. Any number may live side by side.
+ * Creates a strategy and its threads, which sleep until the first run.
  *
- * The CPUs that the process may use (affinity mask, cgroup quota) are read here. If they change later, the strategy keeps
- * its number of replicas and its way of waiting: results stay the same, only speed changes. A strategy made afterwards
- * sees the change. DIST_PLACEMENT_CORES is decided here too, by the library threads that there are then: strategies that
- * are created at the same time may choose the same CPUs. Which threads are where, and why, says dist_explain().
+ * libdist reads here which CPUs the process may use (affinity mask, cgroup quota). If they change later, the strategy
+ * keeps its number of replicas and the way its threads wait: results stay the same, only the speed changes. A strategy
+ * created afterwards uses the new CPUs. DIST_PLACEMENT_CORES also chooses CPUs here, based on the library threads that
+ * exist at this moment, so strategies created at the same time may choose the same CPUs. dist_explain() shows where
+ * each thread was placed, and why.
  *
- * Blocks   Until the threads are made.
- * Owns     The caller owns *out_strategy: dist_strategy_destroy().
- * Errors   INVALID_ARGUMENT    out_strategy is NULL, an option is out of its range, a device has no name, or one that
- *                              another replica has, or an option from the future is set (struct_size is larger and
- *                              the rest is not zero).
- *          FAILED_PRECONDITION this is a forked child of the process that made the budget.
- *          RESOURCE_EXHAUSTED  no memory, or the system gives no further thread. Nothing is left behind.
+ * Blocks   Until the threads have been created.
+ * Owns     The caller owns *out_strategy and destroys it with dist_strategy_destroy().
+ * Errors   INVALID_ARGUMENT     out_strategy is NULL, an option is out of range, a device name is missing or used
+ *                               twice, or an option that this version does not know is set (struct_size is larger, and
+ *                               the rest is not zero).
+ *          FAILED_PRECONDITION  this is a forked child of the process that created the budget.
+ *          RESOURCE_EXHAUSTED   out of memory, or the system cannot create another thread. Nothing is leaked.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_options *options,
                                                          dist_strategy **out_strategy);
 
 /**
- * Ends the threads. Values, variables and datasets made with the strategy stay readable until they end.
+ * Destroys a strategy and ends its threads. Values, variables and datasets that were created with it stay readable
+ * until they are released or destroyed. Does nothing if `strategy` is NULL, or in a forked child.
  *
- * Context  Strategy, serialized. NULL is fine. In a forked child nothing is done.
+ * Context  Strategy, serialized.
  * Blocks   Until the threads have ended.
  * Owns     Takes the strategy, unless it fails.
- * Errors   FAILED_PRECONDITION  a run is under way, or groups or works are left; the strategy is as it was.
+ * Errors   FAILED_PRECONDITION  a run or a request is in progress; groups, works or the coordinator of the strategy
+ *                               still exist; this thread is in the strategy's scope; or another thread is re-forming
+ *                               the strategy. The strategy is unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_destroy(dist_strategy *strategy);
 
 /**
- * Ends the run that is under way: every replica that waits in a collective, now or later in that run,
- * returns CANCELLED, and so does dist_run() once the replica functions are back. No run: nothing happens. Of host
- * threads, those that have left a run to which others have not come return at once.
+ * Cancels the run in progress. Every replica that waits in a collective, now or later in that run, returns CANCELLED,
+ * and dist_run() returns CANCELLED after the replica functions have returned. Without a run in progress, nothing
+ * happens. Host threads that have left a run which other replicas have not yet entered return at once.
  *
  * Context  Any thread, concurrent; also from inside a replica.
- * Errors   INVALID_ARGUMENT  NULL.
+ * Errors   INVALID_ARGUMENT     strategy is NULL.
+ *          FAILED_PRECONDITION  this is a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy);
 
-/** How many replicas are in sync: R. 0 for NULL. */
+/**
+ * Returns the number of replicas in sync, R; 0 for NULL. Over several workers it counts the replicas of all of them.
+ */
 DIST_API int32_t dist_strategy_num_replicas(const dist_strategy *strategy);
 
 /**
- * A strategy of the host's own: these functions take the place of libdist's where they are not NULL. copy_of_replica()
- * and device_of_replica() are asked once, when the strategy is created, the others whenever values from outside runs are
- * reduced, broadcast or gathered. What replicas do among themselves, and how the copies of a variable are kept equal,
- * stays libdist's.
+ * A strategy of the host's own. Each function that is not NULL replaces libdist's. libdist calls copy_of_replica() and
+ * device_of_replica() only while it creates the strategy; it calls the others whenever values outside runs are reduced,
+ * broadcast or gathered. Collectives between replicas, and the code that keeps the copies of a variable equal, cannot
+ * be replaced.
  */
 typedef struct dist_strategy_functions {
   uint32_t struct_size;
   int32_t reserved; /* 0 */
-  /* which copy of a variable a replica has: its own id for all of them, or 0 for all (one shared copy) */
+  /* returns the copy of a variable that a replica uses: its own id for every replica, or 0 for every replica (one
+     shared copy) */
   int32_t (*copy_of_replica)(int32_t replica_id, int32_t num_replicas, void *user_data);
-  /* the name of its device; copied */
+  /* returns the name of a replica's device; copied */
   const char *(*device_of_replica)(int32_t replica_id, void *user_data);
   dist_reduce_values_fn reduce;
   dist_broadcast_values_fn broadcast;
@@ -186,7 +218,7 @@ typedef struct dist_strategy_functions {
 #define DIST_STRATEGY_FUNCTIONS_INIT \
   { sizeof(dist_strategy_functions), 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_strategy_functions. */
+/** Fills a dist_strategy_functions with default values, like dist_strategy_options_init(). */
 DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, uint32_t struct_size_bytes);
 
 #ifdef __cplusplus
@@ -194,7 +226,7 @@ DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, u
 #endif
 #endif /* DIST_STRATEGY_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_STRATEGY_EXPERIMENTAL_H)
 #define DIST_STRATEGY_EXPERIMENTAL_H
@@ -205,102 +237,109 @@ DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, u
 extern "C" {
 #endif
 
-/** As dist_strategy_options_init(), of dist_executor. */
+/** Fills a dist_executor with default values, like dist_strategy_options_init(). */
 DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_bytes);
 
 /**
- * Ends a strategy whatever its replicas do: refuses new runs, cancels those that wait and the one under way, and waits
- * for their functions up to `timeout_ns` (< 0: no limit; 0: not at all). Then its threads end, and groups that are
- * left with it.
+ * Ends a strategy even if replica functions do not return. It rejects new runs, cancels queued runs and the one in
+ * progress, and waits up to `timeout_ns` for their functions (< 0: no limit; 0: does not wait). Then it ends the
+ * threads and the remaining groups.
  *
- * A function that has not returned by then is left alone: collectives in it fail with CANCELLED, everything that it uses
- * stays until it returns, and the last such thread frees it. That may be a thread of the library, a caller of
- * dist_run(), whose call returns when its functions have, or a host's thread, by dist_replica_leave(). Values,
- * variables and works may be released before and after, as after dist_strategy_destroy().
+ * If a function has not returned by then, its collectives fail with CANCELLED. Everything that it uses stays valid
+ * until it returns, and the last such thread frees it. That can be a library thread, a caller of dist_run() (whose call
+ * returns when its functions have), or a host thread in dist_replica_leave(). As after dist_strategy_destroy(), values,
+ * variables and works can still be released. Does nothing if `strategy` is NULL, or in a forked child.
  *
- * Context  Strategy, serialized, but for runs that wait or are under way; not inside a function of its replicas, nor in
- *          its scope. NULL is fine. In a forked child nothing is done.
+ * Context  Strategy, serialized, except that runs may be queued or in progress. Not inside a function of the strategy's
+ *          replicas, nor in its scope.
  * Blocks   Up to timeout_ns.
- * Owns     Takes the strategy, also where DEADLINE_EXCEEDED says that functions are still inside.
- * Errors   DEADLINE_EXCEEDED    the message names the replicas, or an update, whose functions have not returned.
- *          FAILED_PRECONDITION  inside a function of the strategy's (of a replica, merge, update) or its scope; a thread's
- *                               default strategy. The strategy is as it was.
+ * Owns     Takes the strategy, even if it returns DEADLINE_EXCEEDED.
+ * Errors   DEADLINE_EXCEEDED    some functions have not returned; the message names the replicas, or an update.
+ *          FAILED_PRECONDITION  called inside a function of the strategy (of a replica, merge or update), its scope, a
+ *                               dist_done_fn or a dataset's source; its coordinator still exists; or it is a thread's
+ *                               default strategy. The strategy is unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_shutdown(dist_strategy *strategy, int64_t timeout_ns);
 
-/** How values and variables are placed: a DIST_STRATEGY_...; -1 for NULL. */
+/** Returns the strategy's kind, a DIST_STRATEGY_... constant; -1 for NULL. */
 DIST_API int32_t dist_strategy_kind(const dist_strategy *strategy);
 
 /**
- * The name of a replica's device, in full: "/job:localhost/replica:0/task:0/device:CPU:1". It is a name for the place
- * of a replica, whatever its type says: what runs is a host thread, and all memory is the host's.
+ * Returns the full name of a replica's device, such as "/job:localhost/replica:0/task:0/device:CPU:1". The name
+ * identifies a replica's place, whatever device type it states: replicas always run on host threads and use host
+ * memory.
  *
- * Owns     *out_name is the strategy's.
- * Errors   INVALID_ARGUMENT     NULL, or replica_id is not in 0 .. R-1.
- *          FAILED_PRECONDITION  the default strategy, which names no devices.
+ * Owns     *out_name is borrowed: valid while the strategy exists.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or replica_id is not in 0 .. R-1.
+ *          FAILED_PRECONDITION  this is the default strategy, which names no devices.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_device(const dist_strategy *strategy, int32_t replica_id,
                                                          const char **out_name);
 
 /**
- * As dist_strategy_device(), of the devices that variables are on: one for central storage, else the replicas'.
+ * Returns the full name of a device that holds variables: the single device of central storage, or else the device of
+ * replica `index`.
  *
- * Owns     *out_name is the strategy's.
- * Errors   INVALID_ARGUMENT     NULL, or index is not below dist_strategy_properties.num_parameter_devices.
- *          FAILED_PRECONDITION  the default strategy.
+ * Owns     *out_name is borrowed: valid while the strategy exists.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or index is not in 0 ..
+ *                               dist_strategy_properties.num_parameter_devices - 1.
+ *          FAILED_PRECONDITION  this is the default strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_parameter_device(const dist_strategy *strategy,
                                                                    int32_t index, const char **out_name);
 
 /**
- * Writes a device's name in full, as dist_strategy_device() gives it; what `name` leaves out is as in CPU:0.
+ * Writes the full form of a device name, as dist_strategy_device() returns it. Parts that `name` omits are taken from
+ * the full name of CPU:0.
  *
- * Errors   INVALID_ARGUMENT  NULL, no device's name, a device of another process, or size_bytes is too small.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, name is not a device name or names a device of another process, or
+ *                            size_bytes is too small.
  */
 DIST_API DIST_NODISCARD dist_status dist_canonical_device(const char *name, char *out_name,
                                                           size_t size_bytes);
 
-/** What a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended); flags are 0 or 1. */
+/** The properties of a strategy, named as in TensorFlow's tf.distribute.StrategyExtended; flags are 0 or 1. */
 typedef struct dist_strategy_properties {
   uint32_t struct_size;
   int32_t kind;         /* DIST_STRATEGY_... */
   int32_t num_replicas; /* of all workers */
   int32_t num_parameter_devices;
-  int32_t num_workers;           /* 1 but for MULTI_WORKER_MIRRORED */
-  int32_t in_multi_worker_mode;  /* it is a task of a cluster, though there may be no other */
-  int32_t require_static_shapes; /* 0: batches and gathered values may differ in size */
-  int32_t use_merge_call;        /* 1: replicas may call dist_merge_call() */
-  int32_t
-      between_graph; /* variables are kept away from the replicas, or each worker has a program of its own */
-  int32_t should_init;         /* this worker initializes variables */
-  int32_t should_checkpoint;   /* this worker writes checkpoints: the chief */
-  int32_t should_save_summary; /* this worker writes summaries: the chief */
-  int32_t global_batch_size;   /* 1: a batch is for all replicas together, and is divided */
-  int32_t worker;              /* which of the cluster's this is, 0 for the chief; reports name workers so */
+  int32_t num_workers;           /* 1 except for MULTI_WORKER_MIRRORED */
+  int32_t in_multi_worker_mode;  /* 1 = the strategy is a task of a cluster, even if it is the only one */
+  int32_t require_static_shapes; /* always 0: sizes of batches and of gathered values may vary */
+  int32_t use_merge_call;        /* always 1: replicas may call dist_merge_call() */
+  /* 1 = variables are apart from the replicas, or each worker runs its own program */
+  int32_t between_graph;
+  int32_t should_init;         /* 1 = this worker initializes variables */
+  int32_t should_checkpoint;   /* 1 = this worker writes checkpoints: the chief */
+  int32_t should_save_summary; /* 1 = this worker writes summaries: the chief */
+  int32_t global_batch_size;   /* always 1: a batch is for all replicas together and is divided among them */
+  int32_t worker;              /* number of this worker, 0 for the chief; reports use these numbers */
   int32_t num_local_replicas;  /* of this worker */
-  int32_t first_replica;       /* the id of the first of these */
-  int32_t generation;          /* how often its workers have re-formed: dist_strategy_reform() */
-  int32_t num_joined;          /* workers that were not in the generation before */
-  int32_t num_left;            /* and those of it that are not in this one; 0 on one that has joined */
-  int32_t reserved;            /* 0 */
+  int32_t first_replica;       /* id of this worker's first replica */
+  int32_t generation;          /* number of times the workers have re-formed: dist_strategy_reform() */
+  int32_t num_joined;          /* workers that were not in the previous generation */
+  /* workers of the previous generation that are not in this one; 0 on a worker that has joined */
+  int32_t num_left;
+  int32_t reserved; /* 0 */
 } dist_strategy_properties;
 #define DIST_STRATEGY_PROPERTIES_INIT \
   { sizeof(dist_strategy_properties), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
- * What the strategy is. `out_properties->struct_size` says how much of it to write.
+ * Writes the properties of a strategy. The caller sets `out_properties->struct_size`, which limits how much is written.
  *
- * Errors   INVALID_ARGUMENT  NULL, or struct_size is too small.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or struct_size is too small.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_query(const dist_strategy *strategy,
                                                         dist_strategy_properties *out_properties);
 
 /**
- * What describes the cluster that the strategy is part of: dist_strategy_options.cluster_resolver; NULL where that was not
- * given.
+ * Returns dist_strategy_options.cluster_resolver, which describes the strategy's cluster; NULL if that option was not
+ * set.
  *
- * Owns     *out_resolver is the strategy's.
- * Errors   INVALID_ARGUMENT  NULL.
+ * Owns     *out_resolver is borrowed: valid while the strategy exists.
+ * Errors   INVALID_ARGUMENT  an argument is NULL.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_cluster_resolver(const dist_strategy *strategy,
                                                                    dist_cluster_resolver **out_resolver);

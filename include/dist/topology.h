@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Topologies, device assignments and partitions.
- *
- * A replica may be made of several logical devices, which share its work. Three things say how, each by itself pure
- * arithmetic, with TensorFlow's answers:
- *
- *     topology            where devices are: positions (x, y, z, core) of a mesh, each device in a task
- *     device assignment   which of them are logical device 0, 1, ... of replica 0, 1, ...
- *     partition           which part of a tensor each logical device of a replica has
+ * Topologies, device assignments and partitions: the description of replicas that consist of several logical devices.
  *
  * For one replica on two cores of this host:
  *
@@ -16,8 +9,15 @@
  *     dist_topology_from_host(NULL, &topology);
  *     dist_device_assignment_build(topology, block, NULL, 4, 1, DIST_DEVICE_ORDER_AUTO, &assignment);
  *
- * Coordinates are arrays of 4 int32_t, and arrays of coordinates flat and row-major. A coordinate of -1 is the last one
- * in its direction, -2 the one before it, as in Python; so are the indices of replicas and logical devices.
+ * The functions of this header are pure arithmetic and return TensorFlow's results. They work on three kinds of
+ * objects:
+ *
+ *     topology            the positions (x, y, z, core) of devices in a mesh, and the task of each device
+ *     device assignment   a mapping of these devices to logical devices 0, 1, ... of replicas 0, 1, ...
+ *     partition           the part of a tensor that each logical device of a replica holds
+ *
+ * Coordinates are arrays of 4 int32_t. Arrays of coordinates are flat and row-major. A coordinate of -1 is the last one
+ * in its direction and -2 the one before it, as in Python; the same applies to indices of replicas and logical devices.
  */
 #ifndef DIST_TOPOLOGY_H
 #define DIST_TOPOLOGY_H
@@ -30,8 +30,9 @@ extern "C" {
 
 typedef struct dist_topology_options {
   uint32_t struct_size;
-  int32_t reserved;         /* 0 */
-  dist_allocator allocator; /* all zero: malloc and free. Also of the assignments that are made with it */
+  int32_t reserved; /* 0 */
+  /* all zero = malloc and free; also used by assignments created with the topology */
+  dist_allocator allocator;
 } dist_topology_options;
 #define DIST_TOPOLOGY_OPTIONS_INIT                \
   {                                               \
@@ -39,16 +40,18 @@ typedef struct dist_topology_options {
   }
 
 /**
- * Makes a topology by hand (TensorFlow: Topology(mesh_shape=..., device_coordinates=...)).
+ * Creates a topology from explicit coordinates (TensorFlow: Topology(mesh_shape=..., device_coordinates=...)).
  *
- * Positions may be without a device: they are missing. Of two devices at one position the later one is there.
+ * Positions without a device are allowed: these devices are missing. If two devices have the same position, the later
+ * one takes it.
  *
- * Shape    mesh_shape: [ndim], ndim is 4. device_coordinates: [num_tasks, num_devices_per_task, ndim]; NULL where there
- *          is no device.
- * Owns     Both arrays are copied. *out_topology is the caller's: dist_topology_destroy().
- * Errors   INVALID_ARGUMENT    NULL, another number of dimensions, a size below 1, a negative number, coordinates outside
- *                              the mesh, more than DIST_MAX_MESH_POSITIONS positions or devices.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Shape    mesh_shape: [ndim], ndim is 4. device_coordinates: [num_tasks, num_devices_per_task, ndim]; NULL if there
+ *          are no devices.
+ * Owns     Both arrays are copied. The caller owns *out_topology and destroys it with dist_topology_destroy().
+ * Errors   INVALID_ARGUMENT    a required argument is NULL, the number of dimensions is wrong, a size is below 1, a
+ *                              number is negative, coordinates are outside the mesh, or there are more than
+ *                              DIST_MAX_MESH_POSITIONS positions or devices.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_create(const int32_t *mesh_shape, size_t ndim,
                                                          const int32_t *device_coordinates, int32_t num_tasks,
@@ -57,7 +60,8 @@ DIST_API DIST_NODISCARD dist_status dist_topology_create(const int32_t *mesh_sha
                                                          dist_topology **out_topology);
 
 /**
- * Ends a topology for the caller; assignments made with it go on. NULL is fine.
+ * Destroys the caller's handle to a topology. Assignments created with the topology stay valid. Does nothing if
+ * `topology` is NULL.
  *
  * Context  Any, serialized.
  * Owns     Takes the topology.
@@ -65,31 +69,33 @@ DIST_API DIST_NODISCARD dist_status dist_topology_create(const int32_t *mesh_sha
 DIST_API void dist_topology_destroy(dist_topology *topology);
 
 /**
- * Lays replicas out over a topology (TensorFlow: DeviceAssignment.build): each gets a block of computation_shape devices,
- * computation_stride apart in each direction; NULL: 1 everywhere.
+ * Distributes replicas over a topology (TensorFlow: DeviceAssignment.build). Each replica gets a block of
+ * computation_shape devices, computation_stride apart in each direction; NULL means 1 in each direction.
  *
- *   - DIST_DEVICE_ORDER_MESH: the replicas' blocks fill a box that is as close to a cube as there is room, in which
- *     the core runs fastest, then x, y, z. Logical devices run through a block with the core fastest, then z, y, x.
- *   - DIST_DEVICE_ORDER_RING: replicas, and inside them chips, follow one another as neighbours in a ring. For blocks with
- *     all cores of their chips and without stride, and as many replicas as fit. Where a size above 1 is odd there
- *     is no such ring, and the order is x, y, z.
- *   - DIST_DEVICE_ORDER_AUTO: RING where it may be asked for, else MESH. Any other number: MESH, as in TensorFlow.
- *   - Where devices are missing, whatever the order: replicas take devices task by task.
+ *   - DIST_DEVICE_ORDER_MESH: The blocks of the replicas fill a box that is as close to a cube as possible. The core
+ *     varies fastest in it, then x, y, z. Within a block, the core of the logical devices varies fastest, then z, y, x.
+ *   - DIST_DEVICE_ORDER_RING: The replicas, and the chips inside them, follow one another as neighbours in a ring. This
+ *     requires blocks that contain all cores of their chips, no stride, and as many replicas as fit. If a size above 1
+ *     is odd, no such ring exists, and the order is x, y, z.
+ *   - DIST_DEVICE_ORDER_AUTO: RING if its requirements are met, else MESH. Any other number means MESH, as in
+ *     TensorFlow.
+ *   - If devices are missing, replicas take devices task by task, whatever the order is.
  *
- * Shape    computation_shape, computation_stride: [ndim], ndim is 4; not read where both are NULL.
- * Owns     *out_assignment is the caller's: dist_device_assignment_destroy(). It holds the topology.
- * Errors   INVALID_ARGUMENT    NULL topology or out_assignment; another number of dimensions; a number below 1; blocks that
- *                              do not fit the mesh, or not so often; a negative number of replicas; RING where it may not
- *                              be asked for; where devices are missing, a stride, no replica, or fewer devices than are
- *                              wanted.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Shape    computation_shape, computation_stride: [ndim], ndim is 4; ndim is ignored if both are NULL.
+ * Owns     The caller owns *out_assignment and destroys it with dist_device_assignment_destroy(). It retains the
+ *          topology.
+ * Errors   INVALID_ARGUMENT    topology or out_assignment is NULL; the number of dimensions is wrong; a number is below
+ *                              1; the blocks do not fit into the mesh, or not that many of them; the number of replicas
+ *                              is negative; or the requirements of RING are not met. If devices are missing, also:
+ *                              there is a stride, no replica, or too few devices.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_build(
     dist_topology *topology, const int32_t *computation_shape, const int32_t *computation_stride, size_t ndim,
     int32_t num_replicas, int32_t device_order, dist_device_assignment **out_assignment);
 
 /**
- * Ends an assignment for the caller. NULL is fine.
+ * Destroys the caller's handle to an assignment. Does nothing if `assignment` is NULL.
  *
  * Context  Any, serialized.
  * Owns     Takes the assignment.
@@ -101,7 +107,7 @@ DIST_API void dist_device_assignment_destroy(dist_device_assignment *assignment)
 #endif
 #endif /* DIST_TOPOLOGY_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_TOPOLOGY_EXPERIMENTAL_H)
 #define DIST_TOPOLOGY_EXPERIMENTAL_H
@@ -112,119 +118,125 @@ DIST_API void dist_device_assignment_destroy(dist_device_assignment *assignment)
 extern "C" {
 #endif
 
-/** As dist_strategy_options_init(), of dist_topology_options. */
+/** Fills a dist_topology_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_topology_options_init(dist_topology_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a topology of what dist_topology_serialized() gave, here or in TensorFlow: a TopologyProto. Any bytes may come:
- * at most 16 MiB, and no more devices than DIST_MAX_MESH_POSITIONS.
+ * Creates a topology from the bytes of a TopologyProto, as written by dist_topology_serialized() or by TensorFlow.
+ * Untrusted bytes are safe: at most 16 MiB and DIST_MAX_MESH_POSITIONS devices are accepted.
  *
- * Owns     The bytes are copied. *out_topology is the caller's: dist_topology_destroy().
- * Errors   INVALID_ARGUMENT    NULL; no TopologyProto; one that dist_topology_create() would refuse, or with a negative
- *                              coordinate, or of another number of coordinates than its devices have.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The bytes are copied. The caller owns *out_topology and destroys it with dist_topology_destroy().
+ * Errors   INVALID_ARGUMENT    an argument is NULL; the bytes are not a TopologyProto; dist_topology_create() would
+ *                              reject the topology; a coordinate is negative; or the number of coordinates does not
+ *                              match the number of devices.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_from_serialized(const void *bytes, size_t size_bytes,
                                                                   const dist_topology_options *options,
                                                                   dist_topology **out_topology);
 
 /**
- * Makes a topology of the CPUs that this process may use (its affinity mask): what resolving, connecting to and
- * initializing a TPU system come to on a host.
+ * Creates a topology of the CPUs that this process may use (its affinity mask). It replaces resolving, connecting to
+ * and initializing a TPU system.
  *
  *     x: package     y: NUMA domain in it     z: core in that     core: hardware thread of the core
  *
- * One task, 0, whose devices are the CPUs in the order of their coordinates. What the process may not use is left out,
- * and the rest counted from 0; positions are missing where one package, domain or core has fewer CPUs than another.
- * Without hwloc (dist_has_feature("numa")) every CPU is taken for a core of one package; dist_topology_explain() says so.
- * A strategy over an assignment of these devices keeps the thread of each on its CPU if it has DIST_PLACEMENT_CORES.
+ * There is one task, 0, whose devices are the CPUs in the order of their coordinates. CPUs that the process may not use
+ * are left out, and the others are numbered from 0. Positions are missing if a package, domain or core has fewer CPUs
+ * than another. Without hwloc (dist_has_feature("numa")), every CPU counts as a core of one package;
+ * dist_topology_explain() reports this. If a strategy uses an assignment of these devices and has DIST_PLACEMENT_CORES,
+ * it pins the thread of each device to the device's CPU.
  *
- * Blocks   While hwloc looks at the machine: some milliseconds.
- * Owns     *out_topology is the caller's: dist_topology_destroy().
- * Errors   INVALID_ARGUMENT    NULL.
- *          UNAVAILABLE         the system does not say which CPUs there are.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Blocks   While hwloc inspects the machine: some milliseconds.
+ * Owns     The caller owns *out_topology and destroys it with dist_topology_destroy().
+ * Errors   INVALID_ARGUMENT    out_topology is NULL, or an option is out of range.
+ *          UNAVAILABLE         the system does not report its CPUs.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_from_host(const dist_topology_options *options,
                                                             dist_topology **out_topology);
 
-/** The number of dimensions of the mesh, 4; 0 for NULL. */
+/** Returns the number of dimensions of the mesh, 4; 0 for NULL. */
 DIST_API int32_t dist_topology_mesh_rank(const dist_topology *topology);
 
 /**
- * The size of the mesh in each direction; NULL for NULL.
+ * Returns the size of the mesh in each direction; NULL for NULL.
  *
  * Shape    [4]
- * Owns     Borrowed: valid while the topology is.
+ * Owns     The result is borrowed: valid while the topology exists.
  */
 DIST_API const int32_t *dist_topology_mesh_shape(const dist_topology *topology);
 
-/** The number of tasks; 0 for NULL. */
+/** Returns the number of tasks; 0 for NULL. */
 DIST_API int32_t dist_topology_num_tasks(const dist_topology *topology);
 
-/** The number of devices of each task; 0 for NULL. */
+/** Returns the number of devices of each task; 0 for NULL. */
 DIST_API int32_t dist_topology_num_devices_per_task(const dist_topology *topology);
 
 /**
- * Where each device is, as it was given; NULL for NULL, and where there is no device.
+ * Returns the position of each device, as it was given; NULL for NULL, and if there are no devices.
  *
  * Shape    [num_tasks, num_devices_per_task, 4]
- * Owns     Borrowed: valid while the topology is.
+ * Owns     The result is borrowed: valid while the topology exists.
  */
 DIST_API const int32_t *dist_topology_device_coordinates(const dist_topology *topology);
 
-/** The number of positions without a device; 0 for NULL. */
+/** Returns the number of positions without a device; 0 for NULL. */
 DIST_API size_t dist_topology_num_missing_devices(const dist_topology *topology);
 
 /**
- * The positions without a device, row-major; NULL for NULL, and where there is none.
+ * Returns the positions without a device, row-major; NULL for NULL, and if there are none.
  *
  * Shape    [dist_topology_num_missing_devices(), 4]
- * Owns     Borrowed: valid while the topology is.
+ * Owns     The result is borrowed: valid while the topology exists.
  */
 DIST_API const int32_t *dist_topology_missing_devices(const dist_topology *topology);
 
 /**
- * The topology as a TopologyProto, in TensorFlow's bytes; one that was made of bytes has those. NULL for NULL.
+ * Returns the topology as a TopologyProto, with the same bytes that TensorFlow writes. A topology that was created from
+ * bytes returns those bytes. NULL for NULL.
  *
- * Owns     Borrowed: valid while the topology is. *out_size_bytes is written; it may be NULL.
+ * Owns     The result is borrowed: valid while the topology exists. *out_size_bytes receives its size; out_size_bytes
+ *          may be NULL.
  */
 DIST_API const uint8_t *dist_topology_serialized(const dist_topology *topology, size_t *out_size_bytes);
 
 /**
- * Which task the device at a position belongs to; -1 where it is missing.
+ * Returns the task of the device at a position; -1 if the device is missing.
  *
  * Shape    coordinates: [4]
- * Errors   INVALID_ARGUMENT  NULL, coordinates outside the mesh.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or the coordinates are outside the mesh.
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_task_at(const dist_topology *topology,
                                                           const int32_t *coordinates, int32_t *out_task);
 
 /**
- * Which device of its task is at a position; -1 where it is missing.
+ * Returns the index, within its task, of the device at a position; -1 if the device is missing.
  *
  * Shape    coordinates: [4]
- * Errors   As dist_topology_task_at().
+ * Errors   Same as dist_topology_task_at().
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_device_at(const dist_topology *topology,
                                                             const int32_t *coordinates, int32_t *out_device);
 
 /**
- * Which CPU, by the system's number, is the device at a position of dist_topology_from_host(); -1 where it is missing.
+ * Returns the system's number of the CPU at a position of a topology made by dist_topology_from_host(); -1 if it is
+ * missing.
  *
  * Shape    coordinates: [4]
- * Errors   INVALID_ARGUMENT     as dist_topology_task_at().
- *          FAILED_PRECONDITION  a topology whose devices are not this host's CPUs.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or the coordinates are outside the mesh.
+ *          FAILED_PRECONDITION  the devices of the topology are not the CPUs of this host.
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_cpu_at(const dist_topology *topology,
                                                          const int32_t *coordinates, int32_t *out_cpu);
 
 /**
- * Writes the name of the device at a position, with an end mark: "/job:worker/task:0/device:TPU:1", or without a job
- * (NULL) "/task:0/device:TPU:1". The type is TensorFlow's; a missing device has the numbers -1.
+ * Writes the name of the device at a position, NUL-terminated: "/job:worker/task:0/device:TPU:1", or
+ * "/task:0/device:TPU:1" if job is NULL. The device type is TensorFlow's. A missing device has the numbers -1.
  *
  * Shape    coordinates: [4]; out_name: `size_bytes` bytes
- * Errors   INVALID_ARGUMENT  NULL (job may be), coordinates outside the mesh, no room for the name.
+ * Errors   INVALID_ARGUMENT  an argument except job is NULL, the coordinates are outside the mesh, or size_bytes is too
+ *                            small.
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_device_name_at(const dist_topology *topology,
                                                                  const int32_t *coordinates, const char *job,
@@ -233,32 +245,36 @@ DIST_API DIST_NODISCARD dist_status dist_topology_device_name_at(const dist_topo
 /**
  * Writes the name of the host of the device at a position: "/job:worker/task:0/device:CPU:0".
  *
- * Shape    As dist_topology_device_name_at().
- * Errors   As dist_topology_device_name_at().
+ * Shape    As for dist_topology_device_name_at().
+ * Errors   Same as dist_topology_device_name_at().
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_host_name_at(const dist_topology *topology,
                                                                const int32_t *coordinates, const char *job,
                                                                char *out_name, size_t size_bytes);
 
 /**
- * Writes what a topology is, and of a host's how that was found, and which CPU is where. Lines of "subject: words", for
- * people: the words may change in any version.
+ * Writes a description of a topology. For the topology of a host, this includes how it was detected and which CPU is at
+ * which position. The text consists of lines of the form "subject: words" for people to read; it may change in any
+ * version.
  *
- * Blocks   Never, but for fn.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Blocks   Only for fn.
+ * Errors   INVALID_ARGUMENT    topology or fn is NULL.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_explain(const dist_topology *topology, dist_text_fn fn,
                                                           void *user_data);
 
 /**
- * Makes an assignment by hand (TensorFlow: DeviceAssignment(topology, core_assignment)). A device may be given to several,
- * and may be one that is missing.
+ * Creates an assignment from explicit coordinates (TensorFlow: DeviceAssignment(topology, core_assignment)). A device
+ * can be assigned several times, and can be one that is missing.
  *
- * Shape    core_assignment: [num_replicas, num_logical_devices, ndim], ndim is 4; NULL where that is empty.
- * Owns     The array is copied. *out_assignment is the caller's: dist_device_assignment_destroy(). It holds the topology.
- * Errors   INVALID_ARGUMENT    NULL, another number of dimensions, a negative number, coordinates outside the mesh, more
- *                              devices than DIST_MAX_MESH_POSITIONS.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Shape    core_assignment: [num_replicas, num_logical_devices, ndim], ndim is 4; NULL if that is empty.
+ * Owns     The array is copied. The caller owns *out_assignment and destroys it with dist_device_assignment_destroy().
+ *          It retains the topology.
+ * Errors   INVALID_ARGUMENT    a required argument is NULL, the number of dimensions is wrong, a number is negative,
+ *                              coordinates are outside the mesh, or there are more than DIST_MAX_MESH_POSITIONS
+ *                              devices.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_create(dist_topology *topology,
                                                                   const int32_t *core_assignment,
@@ -267,67 +283,71 @@ DIST_API DIST_NODISCARD dist_status dist_device_assignment_create(dist_topology 
                                                                   dist_device_assignment **out_assignment);
 
 /**
- * One replica of one logical device, at (0, 0, 0, 0) (TensorFlow: SINGLE_CORE_ASSIGNMENT).
+ * Creates an assignment with one replica of one logical device, at (0, 0, 0, 0) (TensorFlow: SINGLE_CORE_ASSIGNMENT).
  *
- * Owns     *out_assignment is the caller's: dist_device_assignment_destroy(). It holds the topology.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Owns     The caller owns *out_assignment and destroys it with dist_device_assignment_destroy(). It retains the
+ *          topology.
+ * Errors   INVALID_ARGUMENT    an argument is NULL.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status
 dist_device_assignment_create_single(dist_topology *topology, dist_device_assignment **out_assignment);
 
 /**
- * The topology that it was made with; NULL for NULL.
+ * Returns the topology with which the assignment was created; NULL for NULL.
  *
- * Owns     Borrowed: valid while the assignment is.
+ * Owns     The result is borrowed: valid while the assignment exists.
  */
 DIST_API dist_topology *dist_device_assignment_topology(const dist_device_assignment *assignment);
 
-/** The number of replicas; 0 for NULL. */
+/** Returns the number of replicas; 0 for NULL. */
 DIST_API int32_t dist_device_assignment_num_replicas(const dist_device_assignment *assignment);
 
-/** The number of logical devices of each replica (TensorFlow: num_cores_per_replica); 0 for NULL. */
+/** Returns the number of logical devices of each replica (TensorFlow: num_cores_per_replica); 0 for NULL. */
 DIST_API int32_t dist_device_assignment_num_logical_devices(const dist_device_assignment *assignment);
 
 /**
- * Where each logical device of each replica is; NULL for NULL, and where there is none.
+ * Returns the position of each logical device of each replica; NULL for NULL, and if there are none.
  *
  * Shape    [num_replicas, num_logical_devices, 4]
- * Owns     Borrowed: valid while the assignment is.
+ * Owns     The result is borrowed: valid while the assignment exists.
  */
 DIST_API const int32_t *dist_device_assignment_core_assignment(const dist_device_assignment *assignment);
 
 /**
- * Where one logical device is.
+ * Returns the position of one logical device.
  *
  * Shape    out_coordinates: [4]
- * Errors   INVALID_ARGUMENT  NULL, no such replica or logical device.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or there is no such replica or logical device.
  */
 DIST_API DIST_NODISCARD dist_status
 dist_device_assignment_coordinates(const dist_device_assignment *assignment, int32_t replica,
                                    int32_t logical_device, int32_t *out_coordinates);
 
 /**
- * Which device of its task a logical device is (TensorFlow: tpu_ordinal); -1 where it is missing.
+ * Returns the index of a logical device within its task (TensorFlow: tpu_ordinal); -1 if the device is missing.
  *
- * Errors   As dist_device_assignment_coordinates().
+ * Errors   Same as dist_device_assignment_coordinates().
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_device(const dist_device_assignment *assignment,
                                                                   int32_t replica, int32_t logical_device,
                                                                   int32_t *out_device);
 
 /**
- * Writes a logical device's name (TensorFlow: tpu_device), as dist_topology_device_name_at() does.
+ * Writes the name of a logical device (TensorFlow: tpu_device), in the form of dist_topology_device_name_at().
  *
- * Errors   INVALID_ARGUMENT  NULL (job may be), no such replica or logical device, no room for the name.
+ * Errors   INVALID_ARGUMENT  an argument except job is NULL, there is no such replica or logical device, or size_bytes
+ *                            is too small.
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_device_name(
     const dist_device_assignment *assignment, int32_t replica, int32_t logical_device, const char *job,
     char *out_name, size_t size_bytes);
 
 /**
- * Writes the name of a logical device's host (TensorFlow: host_device), as dist_topology_host_name_at() does.
+ * Writes the name of the host of a logical device (TensorFlow: host_device), in the form of
+ * dist_topology_host_name_at().
  *
- * Errors   As dist_device_assignment_device_name().
+ * Errors   Same as dist_device_assignment_device_name().
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_host_name(const dist_device_assignment *assignment,
                                                                      int32_t replica, int32_t logical_device,
@@ -335,57 +355,61 @@ DIST_API DIST_NODISCARD dist_status dist_device_assignment_host_name(const dist_
                                                                      size_t size_bytes);
 
 /**
- * Which replicas have their logical device `logical_device` in a task, ascending. These two are no indices from the end.
+ * Returns the replicas whose logical device `logical_device` is in the task `task`, in ascending order. These two
+ * indices must not be negative.
  *
- * Shape    out_replicas: [capacity]; *out_n is how many there are, which may be more.
- * Errors   INVALID_ARGUMENT  NULL (out_replicas may be where capacity is 0), or there is none.
+ * Shape    out_replicas: [capacity]; *out_n receives the number of replicas, which can exceed capacity.
+ * Errors   INVALID_ARGUMENT  an argument is NULL (out_replicas may be NULL if capacity is 0), or there is no such
+ *                            replica.
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_lookup_replicas(
     const dist_device_assignment *assignment, int32_t task, int32_t logical_device, int32_t *out_replicas,
     size_t capacity, size_t *out_n);
 
-/** Which part of a tensor each logical device of a replica has. */
+/** The division of a tensor among the logical devices of a replica. */
 typedef struct dist_partition {
   uint32_t struct_size;
   int32_t kind;         /* DIST_PARTITION_... */
-  const int64_t *shape; /* of the tensor: [ndim]; -1: a size that is not known */
+  const int64_t *shape; /* [ndim]: shape of the tensor; -1 = size not known */
   size_t ndim;
-  const int64_t *dimensions; /* SPLIT: into how many parts each dimension is split: [num_dimensions] */
+  const int64_t *dimensions; /* SPLIT: [num_dimensions]: number of parts of each dimension */
   size_t num_dimensions;
-  int32_t num_logical_devices; /* of a replica */
-  int32_t logical_device;      /* ASSIGN: which of them has the tensor */
-  int32_t uneven;              /* SPLIT: 1: sizes that do not divide are split as evenly as possible */
-  int32_t spmd;                /* 1: one program runs on all logical devices, so that ASSIGN is refused */
+  int32_t num_logical_devices; /* number of logical devices of a replica */
+  int32_t logical_device;      /* ASSIGN: the device that has the tensor */
+  int32_t uneven;              /* SPLIT: 1 = sizes that are not divisible are split as evenly as possible */
+  int32_t spmd;                /* 1 = one program runs on all logical devices; ASSIGN is then rejected */
 } dist_partition;
 #define DIST_PARTITION_INIT \
   { sizeof(dist_partition), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_partition. */
+/** Fills a dist_partition with default values, like dist_strategy_options_init(). */
 DIST_API void dist_partition_init(dist_partition *partition, uint32_t struct_size_bytes);
 
 /**
- * Whether a tensor can be partitioned so, by TensorFlow's checks in its order.
+ * Checks whether a tensor can be partitioned in this way. The checks are TensorFlow's, in the same order.
  *
- *     SPLIT    num_dimensions is ndim, and not 0; each known size is divisible by its dimension's parts (unless
- *              uneven); the parts are num_logical_devices in all
- *     ASSIGN   not spmd; 0 <= logical_device < num_logical_devices
+ *     SPLIT    num_dimensions equals ndim and is not 0; each known size is divisible by the number of parts of its
+ *              dimension (unless uneven); the product of the parts is num_logical_devices
+ *     ASSIGN   spmd is 0; 0 <= logical_device < num_logical_devices
  *
- * Errors   INVALID_ARGUMENT  one of these does not hold; NULL, an unknown kind, more than DIST_MAX_NDIM dimensions, a size
- *                            below -1, more elements than 64 bits count, num_logical_devices below 1.
+ * Errors   INVALID_ARGUMENT  one of these conditions is not met; partition is NULL, its kind is unknown, it has more
+ *                            than DIST_MAX_NDIM dimensions, a size is below -1, the number of elements exceeds 64 bits,
+ *                            or num_logical_devices is below 1.
  */
 DIST_API DIST_NODISCARD dist_status dist_partition_check(const dist_partition *partition);
 
 /**
- * What a logical device has of the tensor: size[i] elements from begin[i] on in dimension i.
+ * Computes the part of the tensor that a logical device has: size[i] elements starting at begin[i] in dimension i.
  *
- * Under SPLIT it is the tile whose index is out_tile, where the last dimension's index runs fastest from one device to the
- * next. Part k of a size n in p parts has n / p elements, one more where k < n % p: that is at most one more than
- * any other part; parts come in order without gaps, and some are empty where n < p. Under ASSIGN the device has everything
- * or nothing, under REPLICATE everything.
+ * With SPLIT, the part is the tile with index out_tile; from one device to the next, the index of the last dimension
+ * varies fastest. Part k of a dimension of size n, divided into p parts, has n / p elements, and one more if k < n % p.
+ * The parts are in order, without gaps; some are empty if n < p. With ASSIGN, the device has the whole tensor or
+ * nothing; with REPLICATE, the whole tensor.
  *
- * Shape    out_tile, out_begin, out_size: [ndim]. out_tile and out_elements (how many elements the shard has) may be NULL.
- *          What depends on an unknown size is -1.
- * Errors   INVALID_ARGUMENT  as dist_partition_check(); NULL (out_begin, out_size: only where ndim > 0); no such device.
+ * Shape    out_tile, out_begin, out_size: [ndim]. out_tile and out_elements (the number of elements of the shard) may
+ *          be NULL. Results that depend on an unknown size are -1.
+ * Errors   INVALID_ARGUMENT  as for dist_partition_check(); a required argument is NULL (out_begin and out_size may be
+ *                            NULL if ndim is 0); or there is no such device.
  */
 DIST_API DIST_NODISCARD dist_status dist_partition_shard(const dist_partition *partition,
                                                          int32_t logical_device, int64_t *out_tile,

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Values: tensors, lists and dictionaries of values, one value for each replica. They are immutable and counted.
+ * Values: immutable, reference-counted data to pass into runs and to get out of them.
+ *
+ *     dist_value *x = NULL, *args = NULL, *result = NULL;
+ *     dist_value_create_tensor(strategy, &tensor, &x);                     // copies the tensor
+ *     dist_value_create_list(strategy, &x, 1, &args);                      // keeps a reference to x
+ *     dist_run_values(strategy, step, NULL, args, NULL, NULL, &result);    // step() receives its component of args
+ *     dist_value_release(result);
+ *     dist_value_release(args);
+ *     dist_value_release(x);
+ *
+ * A value is a tensor, a list, tuple or dictionary of values, a variable, or one value for each replica.
+ * dist_value_kind() tells which; dist_value_size() and dist_value_item() access the items.
  */
 #ifndef DIST_VALUE_H
 #define DIST_VALUE_H
@@ -13,182 +24,201 @@ extern "C" {
 #endif
 
 /**
- * A copy of a tensor, row-major.
+ * Creates a value from a row-major copy of a tensor.
  *
- * Shape    Any, strided too.
+ * Shape    Any; strides are allowed.
  * Order    Bits are copied.
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT    NULL, a bad dtype, a negative size, a product that overflows.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   INVALID_ARGUMENT    an argument is NULL, the dtype is invalid, a size is negative, or the product of the
+ *                              sizes overflows.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_tensor(dist_strategy *strategy,
                                                              const dist_tensor *tensor,
                                                              dist_value **out_value);
 
 /**
- * A value that borrows the caller's memory until `release` is called (at once, if this fails: never).
+ * Creates a value that borrows the caller's memory until libdist calls `release`. If this function fails, `release` is
+ * never called.
  *
- * Shape    Any, strided too. The shape and strides are copied, the data are not.
+ * Shape    Any; strides are allowed. libdist copies the shape and the strides, but not the data.
  * Order    –
- * Owns     tensor->data stays the caller's until release(user_data); release may be NULL.
- * Errors   As dist_value_create_tensor().
+ * Owns     tensor->data must stay valid until release(user_data) is called; release may be NULL. The caller owns
+ *          *out_value.
+ * Errors   Same as dist_value_create_tensor().
  */
 DIST_API DIST_NODISCARD dist_status dist_value_wrap_tensor(dist_strategy *strategy, const dist_tensor *tensor,
                                                            dist_release_fn release, void *user_data,
                                                            dist_value **out_value);
 
 /**
- * A value of R components, items[r] for replica r; wherever a replica receives it, it finds its own.
+ * Creates a value with R components, items[r] for replica r. Each replica that receives the value sees only its own
+ * component.
  *
- * Owns     Keeps a reference to each item. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT    NULL, n is not R, or an item holds per-replica values itself.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     Keeps a reference to each item. The caller owns *out_value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL, n is not R, or an item itself contains per-replica values.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_per_replica(dist_strategy *strategy,
                                                                   dist_value *const *items, size_t n,
                                                                   dist_value **out_value);
 
 /**
- * As dist_value_create_per_replica(), for components that the caller knows to be equal.
+ * Creates a value with R components that the caller knows to be equal. Otherwise like dist_value_create_per_replica().
  *
- * Owns     Keeps a reference to each item. *out_value is the caller's.
- * Errors   As dist_value_create_per_replica().
+ * Owns     Keeps a reference to each item. The caller owns *out_value.
+ * Errors   Same as dist_value_create_per_replica().
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_mirrored(dist_strategy *strategy,
                                                                dist_value *const *items, size_t n,
                                                                dist_value **out_value);
 
 /**
- * A list of n values.
+ * Creates a list of n values.
  *
- * Owns     Keeps a reference to each item. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT NULL; nested deeper than 64. RESOURCE_EXHAUSTED no memory.
+ * Owns     Keeps a reference to each item. The caller owns *out_value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL, or the nesting is deeper than 64.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_list(dist_strategy *strategy, dist_value *const *items,
                                                            size_t n, dist_value **out_value);
 
 /**
- * As dist_value_create_list(), of the other kind of sequence: replicas that give a list and a tuple do not agree.
+ * Creates a tuple of n values. A tuple is like a list, but the two are different structures: replicas that return one
+ * of each disagree.
  *
- * Owns     Keeps a reference to each item. *out_value is the caller's.
- * Errors   As dist_value_create_list().
+ * Owns     Keeps a reference to each item. The caller owns *out_value.
+ * Errors   Same as dist_value_create_list().
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_tuple(dist_strategy *strategy, dist_value *const *items,
                                                             size_t n, dist_value **out_value);
 
 /**
- * A dictionary of n values; keys are different UTF-8 texts and come back sorted by their bytes.
+ * Creates a dictionary of n values. Keys are distinct UTF-8 texts; the items are sorted by the bytes of their keys.
  *
- * Owns     Copies the keys, keeps a reference to each item. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT NULL, a key twice; nested deeper than 64. RESOURCE_EXHAUSTED no memory.
+ * Owns     Copies the keys and keeps a reference to each item. The caller owns *out_value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL, a key occurs twice, or the nesting is deeper than 64.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_dict(dist_strategy *strategy, const char *const *keys,
                                                            dist_value *const *items, size_t n,
                                                            dist_value **out_value);
 
 /**
- * Nothing, as a value of its own: as the result of every replica it merges to itself.
+ * Creates a NONE value. If all replicas return NONE, the merged result is NONE too.
  *
- * Owns     *out_value is the caller's.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Owns     The caller owns *out_value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_none(dist_strategy *strategy, dist_value **out_value);
 
 /**
- * A variable as a value, to pass it to a run.
+ * Creates a value that refers to a variable, to pass the variable to a run.
  *
- * Owns     *out_value is the caller's; it keeps the variable's memory.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Owns     The caller owns *out_value. It keeps the variable's memory alive.
+ * Errors   INVALID_ARGUMENT    an argument is NULL.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_variable(dist_variable *variable,
                                                                dist_value **out_value);
 
-/** For whom a component is made. */
+/** The replica for which a dist_value_fn creates a component. */
 typedef struct dist_value_context {
   int32_t replica_id_in_sync_group;
   int32_t num_replicas_in_sync;
 } dist_value_context;
 
-/** Makes one replica's component and hands it over; NULL is nothing. *context is there during the call. */
+/**
+ * Creates the component of one replica and transfers it to libdist; NULL stands for NONE. *context is valid only during
+ * the call.
+ */
 typedef dist_status (*dist_value_fn)(const dist_value_context *context, dist_value **out_value,
                                      void *user_data);
 
 /**
- * A value of what a function makes for each replica (TensorFlow: experimental_distribute_values_from_function).
+ * Creates a distributed value by calling a function for each replica (TensorFlow:
+ * experimental_distribute_values_from_function).
  *
  *     for r in 0 .. R-1, one after another:   value[r] = fn({r, R})
  *     *out_value = the structure of value[0], with a per-replica value at each leaf
  *
- * A leaf is a per-replica value also where all components are the same dist_value. The one-device and default
- * strategies have nothing to distribute: *out_value is value[0].
+ * A leaf becomes a per-replica value even if all its components are the same dist_value. The one-device and default
+ * strategies do not distribute anything: *out_value is value[0].
  *
- * Context  Strategy, concurrent; of the one-device and default strategies also inside a replica. fn is called on this
- *          thread, in the context that the thread is in.
- * Blocks   As fn does.
- * Owns     *out_value is the caller's: dist_value_release(). fn and user_data are used until return.
- * Errors   INVALID_ARGUMENT     NULL; the components differ in structure (the message has the path).
- *          FAILED_PRECONDITION  inside a replica function; inside another strategy's scope; a forked child.
- *          RESOURCE_EXHAUSTED   no memory.
- *          any                  what fn returned.
+ * Context  Strategy, concurrent; for one-device and default strategies also inside a replica. fn runs on the calling
+ *          thread, in the context of that thread.
+ * Blocks   As long as fn does.
+ * Owns     The caller owns *out_value and releases it with dist_value_release(). fn and user_data are used until the
+ *          call returns.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or the components differ in structure (the message contains the
+ *                               path).
+ *          FAILED_PRECONDITION  called inside a replica function or inside another strategy's scope, or in a forked
+ *                               child.
+ *          RESOURCE_EXHAUSTED   out of memory.
+ *          any                  the status that fn returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_values_from_function(dist_strategy *strategy, dist_value_fn fn,
                                                               void *user_data, dist_value **out_value);
 
 /**
- * One more reference; returns its argument. NULL is fine.
+ * Adds a reference and returns its argument. Does nothing for NULL.
  *
- * Owns     The caller owes one dist_value_release() more.
+ * Owns     The caller must call dist_value_release() once more.
  */
 DIST_API dist_value *dist_value_retain(dist_value *value);
 
 /**
- * One reference fewer; with the last one the value ends. NULL is fine.
+ * Removes a reference; the last one frees the value. Does nothing for NULL.
  *
  * Owns     Takes a reference.
  */
 DIST_API void dist_value_release(dist_value *value);
 
-/** A DIST_VALUE_...; 0 for NULL. */
+/** Returns the kind of a value, a DIST_VALUE_... constant; 0 for NULL. */
 DIST_API int32_t dist_value_kind(const dist_value *value);
 
-/** How many items: components, entries of a list, tuple or dictionary, parts of a composite; 0 for all else. */
+/**
+ * Returns the number of items: components, list, tuple or dictionary entries, or parts of a composite; 0 for other
+ * kinds.
+ */
 DIST_API size_t dist_value_size(const dist_value *value);
 
 /**
- * Item `index`, or NULL where there is none.
+ * Returns item `index`, or NULL if there is no such item.
  *
- * Owns     Borrowed from `value`.
+ * Owns     The result is borrowed from `value`.
  */
 DIST_API dist_value *dist_value_item(const dist_value *value, size_t index);
 
 /**
- * The key of item `index` of a dictionary, or NULL where there is none.
+ * Returns the key of a dictionary's item `index`, or NULL if there is no such item.
  *
- * Owns     Borrowed from `value`.
+ * Owns     The result is borrowed from `value`.
  */
 DIST_API const char *dist_value_key(const dist_value *value, size_t index);
 
 /**
- * The item of a dictionary under `key`, or NULL where there is none.
+ * Returns the item of a dictionary with the given key, or NULL if there is no such item.
  *
- * Owns     Borrowed from `value`.
+ * Owns     The result is borrowed from `value`.
  */
 DIST_API dist_value *dist_value_get(const dist_value *value, const char *key);
 
 /**
- * The tensor that a value is; of a variable, replica 0's copy; of a sharded tensor, the whole.
+ * Returns a view of a value's tensor. For a variable this is replica 0's copy; for a sharded tensor it is the whole.
  *
- * Shape    The view's shape and strides are borrowed from the value.
+ * Shape    The shape and strides of the view are borrowed from the value.
  * Order    –
- * Owns     Borrowed: valid while the value is.
- * Errors   INVALID_ARGUMENT  NULL, or not a tensor; the message says what it is.
+ * Owns     The view is borrowed: valid while the value exists.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or the value is not a tensor; the message states its kind.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_tensor(const dist_value *value, dist_tensor *out_tensor);
 
 /**
- * The variable behind a variable's value, or NULL.
+ * Returns the variable that a value refers to, or NULL if it is not a variable.
  *
- * Owns     Borrowed.
+ * Owns     The result is borrowed.
  */
 DIST_API dist_variable *dist_value_variable(const dist_value *value);
 
@@ -197,7 +227,7 @@ DIST_API dist_variable *dist_value_variable(const dist_value *value);
 #endif
 #endif /* DIST_VALUE_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_VALUE_EXPERIMENTAL_H)
 #define DIST_VALUE_EXPERIMENTAL_H
@@ -209,79 +239,87 @@ extern "C" {
 #endif
 
 /**
- * A text: passed through runs and merging, never computed with.
+ * Creates a text value. Texts are passed through runs and merged, but never computed with.
  *
- * Owns     Copies the text. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Owns     Copies the text. The caller owns *out_value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_text(dist_strategy *strategy, const char *text,
                                                            dist_value **out_value);
 
 /**
- * A pointer of the host's (not NULL), passed through runs and merging: what libdist has no kind for.
+ * Creates a value that holds a host pointer, for data of a kind that libdist does not have. It is passed through runs
+ * and merging. The pointer must not be NULL.
  *
- * Owns     *object stays the caller's until release(object), which is never called on an error; release may be
- *          NULL. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Owns     *object must stay valid until release(object) is called; release may be NULL, and is not called if this
+ *          function fails. The caller owns *out_value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_wrap_object(dist_strategy *strategy, void *object,
                                                            dist_release_fn release, dist_value **out_value);
 
 /**
- * One thing made of several tensors. Runs, merging and local results pass it whole; dist_value_item() gives
- * its parts:
+ * Creates one value that consists of several tensors. Runs, merging and local results treat it as a unit;
+ * dist_value_item() returns its parts:
  *
  *     DIST_VALUE_INDEXED_SLICES  values [k, ...], indices [k], dense shape [values.ndim] or a NONE value
- *     DIST_VALUE_RAGGED          values [k, ...], row splits from the outside in (one or several)
+ *     DIST_VALUE_RAGGED          values [k, ...], one or more row splits, outermost first
  *     DIST_VALUE_SPARSE          indices [k, d], values [k], dense shape [d]
  *
  * Indices, shapes and splits are I32 or I64.
  *
- * Owns     Keeps a reference to each part. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT    NULL, another kind, or parts that do not fit each other; the message says which.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     Keeps a reference to each part. The caller owns *out_value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL, the kind is not listed above, or the parts do not fit together; the
+ *                              message names the part.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_composite(dist_strategy *strategy, int32_t kind,
                                                                 dist_value *const *parts, size_t n,
                                                                 dist_value **out_value);
 
 /**
- * The text that a value is, or NULL.
+ * Returns the text of a text value, or NULL if the value is of another kind.
  *
- * Owns     Borrowed: valid while the value is.
+ * Owns     The result is borrowed: valid while the value exists.
  */
 DIST_API const char *dist_value_text(const dist_value *value);
 
 /**
- * The host's pointer that a value wraps, or NULL.
+ * Returns the host pointer that a value holds, or NULL if the value is of another kind.
  *
- * Owns     Borrowed: valid while the value is.
+ * Owns     The result is borrowed: valid while the value exists.
  */
 DIST_API void *dist_value_object(const dist_value *value);
 
 struct DLManagedTensor;
 
 /**
- * Takes over a DLPack tensor (dlpack.h, version 0.x/1.x unversioned struct) in host memory, without a copy.
+ * Creates a value from a DLPack tensor in host memory, without copying. The tensor is the unversioned DLManagedTensor
+ * of dlpack.h 0.x and 1.x.
  *
- * Shape    As the DLPack tensor says, strides too.
+ * Shape    That of the DLPack tensor, including strides.
  * Order    Bits are shared.
- * Owns     On DIST_OK the value calls the tensor's deleter at its end; on an error the caller keeps it.
- * Errors   INVALID_ARGUMENT  NULL; more than DIST_MAX_NDIM dimensions.
- *          UNIMPLEMENTED     not host memory, or a type that libdist has not.
- *          RESOURCE_EXHAUSTED no memory.
+ * Owns     On DIST_OK the value takes the tensor and calls its deleter at the end; on an error the caller keeps it. The
+ *          caller owns *out_value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL, or the tensor has more than DIST_MAX_NDIM dimensions.
+ *          UNIMPLEMENTED       the tensor is not in host memory, or libdist does not have its element type.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_from_dlpack(dist_strategy *strategy,
                                                            struct DLManagedTensor *managed,
                                                            dist_value **out_value);
 
 /**
- * Shares a tensor's memory as a DLPack tensor.
+ * Shares a value's tensor as a DLPack tensor, without copying.
  *
- * Shape    The value's; strides are always given.
+ * Shape    That of the value; strides are always set.
  * Order    Bits are shared.
- * Owns     The caller calls (*out_managed)->deleter at the end; until then it holds a reference to the value.
- * Errors   INVALID_ARGUMENT NULL or no tensor. RESOURCE_EXHAUSTED no memory.
+ * Owns     The caller owns *out_managed and calls (*out_managed)->deleter at the end. Until then it holds a reference
+ *          to the value.
+ * Errors   INVALID_ARGUMENT    an argument is NULL, or the value is not a tensor.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_to_dlpack(dist_value *value,
                                                          struct DLManagedTensor **out_managed);

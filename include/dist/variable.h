@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Variables: tensors that outlive runs, with a copy for each replica or one for all.
+ * Variables: tensors that outlive runs, with one copy for each replica or one copy for all.
  *
- * What reads or writes variables from outside (read, assign, scatter, update, drift, checkpoints, metrics; reduce and gather
- * where a variable is part of the value) takes its turn among the strategy's runs, so that nobody sees half of a value: it
- * waits for the run that is under way, at most the strategy's timeout_ns (DEADLINE_EXCEEDED), and holds off the next. A
- * merge function goes ahead, since its run waits for it. Pointers to copies (dist_variable_component()) know no turns, nor
- * do descriptions (dist_variable_describe()) and another strategy's run that reads the variable.
+ *     dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+ *     options.name = "w";
+ *     dist_variable_create(strategy, &initial, &options, &w);           // copies equal to `initial`
+ *
+ *     dist_replica_assign(replica, w, DIST_ASSIGN_SUB, &step, NULL);    // in a run: all replicas, by w's aggregation
+ *     dist_variable_read(strategy, w, &value);                          // outside runs: a new tensor
+ *
+ * Functions that read or write variables from outside replicas wait for a turn between the strategy's runs, so that no
+ * thread sees a half-written value. This applies to read, assign, scatter, update, drift checks, checkpoints and
+ * metrics, and to reduce and gather if a variable is part of the value. Such a function waits for the run in progress,
+ * up to the strategy's timeout_ns (DEADLINE_EXCEEDED), and holds back the next one. A call in a merge function does not
+ * wait, because its run waits for it.
+ *
+ * Some accesses do not wait for a turn: pointers to copies (dist_variable_component()), descriptions
+ * (dist_variable_describe()), and runs of another strategy that read the variable.
  */
 #ifndef DIST_VARIABLE_H
 #define DIST_VARIABLE_H
@@ -18,153 +28,167 @@
 extern "C" {
 #endif
 
-/** Gives a variable's first value, by dist_value_create_tensor() and its like. The reference is handed over. */
+/**
+ * Creates a variable's initial value, for example with dist_value_create_tensor(), and transfers the reference to
+ * libdist.
+ */
 typedef dist_status (*dist_initial_fn)(dist_value **out_value, void *user_data);
 
 typedef struct dist_variable_options {
   uint32_t struct_size;
   int32_t aggregation;        /* DIST_AGGREGATION_... */
-  const char *name;           /* NULL: "Variable" */
+  const char *name;           /* NULL = "Variable" */
   int32_t synchronization;    /* DIST_SYNCHRONIZATION_... */
-  int32_t trainable;          /* 1: yes; -1: no; 0: yes, unless it is synchronized on reading */
-  int32_t partitions;         /* 0 or 1: the variable is in one piece */
+  int32_t trainable;          /* 1 = yes, -1 = no, 0 = yes unless it is synchronized on reading */
+  int32_t partitions;         /* 0 or 1 = one piece */
   int32_t reserved;           /* 0 */
-  dist_initial_fn initial_fn; /* instead of an initial tensor: called once, on the calling thread */
+  dist_initial_fn initial_fn; /* replaces the initial tensor; called once, on the calling thread */
   void *initial_user_data;
 } dist_variable_options;
 #define DIST_VARIABLE_OPTIONS_INIT \
   { sizeof(dist_variable_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_variable_options. */
+/** Fills a dist_variable_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_t struct_size_bytes);
 
 /**
- * A variable whose copies are all equal to `initial`. How many there are, and what the options mean, is the strategy's
- * affair; dist_variable_class() tells which of the four kinds it became:
+ * Creates a variable whose copies all equal `initial`. The strategy decides how many copies to create and how to
+ * interpret the options. The result is one of four classes, which dist_variable_class() returns:
  *
- *     mirrored, ON_WRITE or AUTO  MirroredVariable     a copy for each replica; assignments are aggregated, and all
- *                                                      copies stay equal (but for aggregation NONE)
- *     mirrored, ON_READ           SyncOnReadVariable   a copy for each replica, written by it alone; reads from outside
- *                                                      are aggregated
+ *     mirrored, ON_WRITE or AUTO  MirroredVariable     one copy per replica; assignments are aggregated, and all copies
+ *                                                      stay equal (except with aggregation NONE)
+ *     mirrored, ON_READ           SyncOnReadVariable   one copy per replica, written only by that replica; reads from
+ *                                                      outside aggregate the copies
  *     central storage             AggregatingVariable  one copy; assignments are aggregated
- *     one device, default         Variable             one copy; nothing is to be aggregated
+ *     one device, default         Variable             one copy; there is nothing to aggregate
  *
  * Shape    Any; the copies are row-major.
  * Order    Bits are copied.
  * Context  Strategy, concurrent.
- * Blocks   Never, but for initial_fn. Of several workers until all of them make it, up to the strategy's time-out.
- * Owns     *out_variable is the caller's: dist_variable_destroy().
- * Errors   INVALID_ARGUMENT    NULL, or both an initial tensor and a function; a bad tensor or option. With a mirrored
- *                              strategy also synchronization NONE, and MEAN of a dtype that is not floating point.
- *          UNIMPLEMENTED       partitions > 1: variables in pieces live on parameter servers.
- *          RESOURCE_EXHAUSTED  no memory. Else what initial_fn returned; of several workers what a collective of all of
- *                              them can end with: INVALID_ARGUMENT where they make different ones.
+ * Blocks   Only for initial_fn. Over several workers, until all of them have created it, up to the strategy's timeout.
+ * Owns     The caller owns *out_variable and destroys it with dist_variable_destroy().
+ * Errors   INVALID_ARGUMENT    a required argument is NULL; both an initial tensor and initial_fn are given; the tensor
+ *                              or an option is invalid. For a mirrored strategy also: synchronization NONE, or MEAN of
+ *                              a dtype that is not floating point. Over several workers also: the workers create
+ *                              different variables.
+ *          UNIMPLEMENTED       partitions > 1: partitioned variables exist only on parameter servers.
+ *          RESOURCE_EXHAUSTED  out of memory.
+ *          any                 the status that initial_fn returned; over several workers, the errors of a collective.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_create(dist_strategy *strategy, const dist_tensor *initial,
                                                          const dist_variable_options *options,
                                                          dist_variable **out_variable);
 
 /**
- * Ends a variable; values made of it keep its memory until they end. NULL is fine.
+ * Destroys a variable. Values that refer to it keep its memory alive until they are released. Does nothing if
+ * `variable` is NULL.
  *
- * Context  Strategy, serialized; not while a run uses it.
+ * Context  Strategy, serialized; not while a run uses the variable.
  * Owns     Takes the variable.
  */
 DIST_API void dist_variable_destroy(dist_variable *variable);
 
 /**
- * The variable's name; "" for NULL.
+ * Returns the variable's name; "" for NULL.
  *
- * Owns     Borrowed.
+ * Owns     The result is borrowed.
  */
 DIST_API const char *dist_variable_name(const dist_variable *variable);
 
-/** How many copies the variable has: one for each replica, or one. 0 for NULL. */
+/** Returns the number of copies of the variable: one per replica, or one. 0 for NULL. */
 DIST_API int32_t dist_variable_num_copies(const dist_variable *variable);
 
 /**
- * A view of what replica `replica_id` has of the variable: its own copy, or the one that all share. A replica may write
- * to its own; that all copies stay equal is then its affair (the same all-reduced gradient on every replica does it).
+ * Returns a view of the copy that replica `replica_id` uses: its own copy, or the one that all replicas share. A
+ * replica may write to its own copy. It is then responsible for keeping all copies equal, for example by applying the
+ * same all-reduced gradient on every replica.
  *
- * Shape    The variable's, row-major.
+ * Shape    That of the variable, row-major.
  * Order    –
- * Context  Any, concurrent; writing: by that replica alone, or outside runs.
- * Owns     Borrowed: valid while the variable is.
- * Errors   INVALID_ARGUMENT  NULL, or replica_id is not in 0 .. R-1.
+ * Context  Any, concurrent. Writing: only that replica, or outside runs.
+ * Owns     The view is borrowed: valid while the variable exists.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or replica_id is not in 0 .. R-1.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_component(const dist_variable *variable, int32_t replica_id,
                                                             dist_tensor *out_tensor);
 
 /**
- * The variable's value as the cross-replica context sees it, as a new tensor. It is what a checkpoint saves;
- * dist_variable_assign() of it restores the variable, under any strategy and number of replicas.
+ * Reads the variable's value in cross-replica context, as a new tensor. Checkpoints save this value. Assigning it with
+ * dist_variable_assign() restores the variable, under any strategy and with any number of replicas.
  *
- *     SyncOnReadVariable:  SUM, MEAN            fold of copy[0 .. R-1], as dist_reduce()
+ *     SyncOnReadVariable:  SUM, MEAN            fold of copy[0 .. R-1], as in dist_reduce()
  *                          ONLY_FIRST_REPLICA   copy[0]
  *     all others:          copy[0]
  *
- * Shape    The variable's.
- * Order    As dist_reduce().
+ * Shape    That of the variable.
+ * Order    As in dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   While a run is under way.
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT     NULL; a SyncOnReadVariable with aggregation NONE, or SUM of bool.
- *          FAILED_PRECONDITION  inside a replica function (dist_replica_read()); another strategy's variable.
- *          RESOURCE_EXHAUSTED   no memory.
+ * Blocks   While a run is in progress.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   INVALID_ARGUMENT     an argument is NULL; the variable is a SyncOnReadVariable with aggregation NONE, or
+ *                               with SUM of bool.
+ *          FAILED_PRECONDITION  called inside a replica function (use dist_replica_read()), or the variable belongs to
+ *                               another strategy.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_read(dist_strategy *strategy, dist_variable *variable,
                                                        dist_value **out_value);
 
 /**
- * Assigns to every copy: a tensor to all, a per-replica or mirrored value to each its own (to a single copy, the first).
+ * Assigns to every copy. A tensor is assigned to all copies; a per-replica or mirrored value assigns component r to
+ * copy r (component 0 if there is only one copy).
  *
  *     every copy r:   copy[r] = value      (or copy[r] + value, copy[r] - value)
  *
- * A SyncOnReadVariable takes one value, not a per-replica one, so that reading it gives the value: with SUM
- * copy[r] = value / R, and no adding (of integers the first value mod R copies have one more); with MEAN and
- * ONLY_FIRST_REPLICA as above. dist_update() writes to the copies themselves.
+ * A SyncOnReadVariable accepts one value, not a per-replica one, and stores it so that reading returns it. With SUM,
+ * copy[r] = value / R, and adding is not allowed; for integers, the first (value mod R) copies get one more. With MEAN
+ * and ONLY_FIRST_REPLICA, every copy gets the value. To write different values to the copies, use dist_update().
  *
  * Shape    The variable's shape and dtype.
- * Order    One operation an element.
+ * Order    One operation per element.
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   While a run is under way, then until all copies are written.
- * Errors   INVALID_ARGUMENT     NULL, an unknown `how`, another shape or dtype; for a SyncOnReadVariable also aggregation
- *                               NONE, a per-replica value, and adding with SUM.
- *          FAILED_PRECONDITION  inside a replica function; another strategy's variable. Nothing is written on an error.
+ * Blocks   While a run is in progress, then until all copies are written.
+ * Errors   No copy is changed on an error.
+ *          INVALID_ARGUMENT     an argument is NULL, `how` is unknown, or the shape or dtype differs. For a
+ *                               SyncOnReadVariable also: aggregation NONE, a per-replica value, or adding with SUM.
+ *          FAILED_PRECONDITION  called inside a replica function, or the variable belongs to another strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_assign(dist_strategy *strategy, dist_variable *variable,
                                                          int32_t how, dist_value *value);
 
 /**
- * This replica's copy of a variable as a new tensor (dist_variable_component() gives a view of it).
+ * Reads this replica's copy of a variable, as a new tensor. dist_variable_component() returns a view instead.
  *
- * Shape    The variable's.
+ * Shape    That of the variable.
  * Order    Bits are copied.
  * Context  Replica.
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT     NULL.
- *          FAILED_PRECONDITION  not inside this replica's function; another strategy's variable, unless it is a "Variable".
- *          RESOURCE_EXHAUSTED   no memory.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   INVALID_ARGUMENT     an argument is NULL.
+ *          FAILED_PRECONDITION  not inside this replica's function; or the variable belongs to another strategy and is
+ *                               not of class "Variable".
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_read(dist_replica *replica, dist_variable *variable,
                                                       dist_value **out_value);
 
 /**
- * Assigns inside replicas, by the variable's aggregation.
+ * Assigns to a variable inside replicas, according to its aggregation.
  *
- *     NONE:                 copy[r] = value[r], and nobody waits (an AggregatingVariable refuses it)
- *     SUM, MEAN:            every copy r:   copy[r] = fold of value[0 .. R-1], as dist_all_reduce()
+ *     NONE:                 copy[r] = value[r], without waiting (an error for an AggregatingVariable)
+ *     SUM, MEAN:            every copy r:   copy[r] = fold of value[0 .. R-1], as in dist_all_reduce()
  *     ONLY_FIRST_REPLICA:   every copy r:   copy[r] = value[0]
  *     (or copy[r] + ..., copy[r] - ...)
  *
- * A SyncOnReadVariable and a strategy with one replica do as with NONE, whatever the aggregation.
+ * A SyncOnReadVariable, and a strategy with one replica, behave as with NONE, whatever the aggregation is.
  *
  * Shape    The variable's shape and dtype.
- * Order    As dist_all_reduce(), then one operation an element.
- * Context  Replica. Collective, unless each replica keeps to its own copy.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for another shape or dtype, and for an AggregatingVariable with
- *          NONE, or with the MEAN of integers; FAILED_PRECONDITION for another strategy's variable.
+ * Order    As in dist_all_reduce(), then one operation per element.
+ * Context  Replica. Collective, unless each replica writes only its own copy.
+ * Blocks   As dist_all_reduce() does.
+ * Errors   The errors of dist_all_reduce(), and
+ *          INVALID_ARGUMENT     the shape or dtype differs; or the variable is an AggregatingVariable with aggregation
+ *                               NONE, or with MEAN of integers.
+ *          FAILED_PRECONDITION  the variable belongs to another strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, dist_variable *variable,
                                                         int32_t how, const dist_tensor *value,
@@ -175,7 +199,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, d
 #endif
 #endif /* DIST_VARIABLE_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_VARIABLE_EXPERIMENTAL_H)
 #define DIST_VARIABLE_EXPERIMENTAL_H
@@ -187,16 +211,17 @@ extern "C" {
 #endif
 
 /**
- * The strategy's variable of this name: made by the first run whose replicas ask for it, with replica 0's initial value,
- * and found again by later ones.
+ * Returns the strategy's variable with the given name. The first run whose replicas ask for the name creates it with
+ * replica 0's initial value; later calls return the existing variable.
  *
- * Shape    As dist_variable_create(); an initial tensor has the variable's shape and dtype also where it is not used.
+ * Shape    As for dist_variable_create(). An initial tensor must have the variable's shape and dtype even if it is not
+ *          used.
  * Order    Bits are copied.
- * Context  Replica. Collective: all replicas ask for the same name, with the same options (options->name is not read).
- * Blocks   As dist_merge_call().
- * Owns     *out_variable is the strategy's and ends with it, or by dist_variable_destroy().
- * Errors   As dist_variable_create(); INVALID_ARGUMENT also where the variable is there and of another shape, dtype or
- *          options; those of dist_merge_call().
+ * Context  Replica. Collective: all replicas pass the same name and the same options (options->name is ignored).
+ * Blocks   As dist_merge_call() does.
+ * Owns     The strategy owns *out_variable, until the strategy is destroyed or dist_variable_destroy() is called.
+ * Errors   The errors of dist_variable_create() and dist_merge_call(), and
+ *          INVALID_ARGUMENT  the variable exists with another shape, dtype or options.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_variable(dist_replica *replica, const char *name,
                                                           const dist_tensor *initial,
@@ -204,103 +229,108 @@ DIST_API DIST_NODISCARD dist_status dist_replica_variable(dist_replica *replica,
                                                           dist_variable **out_variable);
 
 /**
- * "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable": see dist_variable_create(). "" for NULL.
+ * Returns "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable", see dist_variable_create(); ""
+ * for NULL.
  *
- * Owns     Borrowed; it never ends.
+ * Owns     The result is a static string.
  */
 DIST_API const char *dist_variable_class(const dist_variable *variable);
 
 /**
- * The DIST_SYNCHRONIZATION_... that the variable has: AUTO has become what the strategy chose, where it had a choice.
- * -1 for NULL.
+ * Returns the variable's DIST_SYNCHRONIZATION_...; -1 for NULL. AUTO has been replaced by the strategy's choice, if it
+ * had one.
  */
 DIST_API int32_t dist_variable_synchronization(const dist_variable *variable);
 
-/** The variable's DIST_AGGREGATION_...; -1 for NULL. */
+/** Returns the variable's DIST_AGGREGATION_...; -1 for NULL. */
 DIST_API int32_t dist_variable_aggregation(const dist_variable *variable);
 
-/** Whether the variable is for training to change: 1 or 0; 0 for NULL. libdist makes no difference. */
+/** Returns 1 if the variable is trainable, else 0; 0 for NULL. libdist itself does not use this flag. */
 DIST_API int32_t dist_variable_trainable(const dist_variable *variable);
 
 /**
- * The name of a copy: "w", "w/replica_1", "w/replica_2" ... ; "" for NULL, and where there is no such copy.
+ * Returns the name of a copy: "w", "w/replica_1", "w/replica_2" and so on; "" for NULL, or if there is no such copy.
  *
- * Owns     Borrowed.
+ * Owns     The result is borrowed.
  */
 DIST_API const char *dist_variable_copy_name(const dist_variable *variable, int32_t copy);
 
 /**
- * The device that a copy is on, as dist_strategy_parameter_device() names it: that of copy r is replica r's. With a
- * default strategy, which names none, it is CPU:0.
+ * Returns the device of a copy, in the form of dist_strategy_parameter_device(). Copy r is on replica r's device. With
+ * a default strategy, which names no devices, the result is CPU:0.
  *
- * Owns     *out_name is the strategy's.
- * Errors   INVALID_ARGUMENT     NULL, or there is no such copy.
- *          FAILED_PRECONDITION  another strategy's variable.
+ * Owns     *out_name is borrowed: valid while the strategy exists.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or there is no such copy.
+ *          FAILED_PRECONDITION  the variable belongs to another strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_device(const dist_strategy *strategy,
                                                          const dist_variable *variable, int32_t copy,
                                                          const char **out_name);
 
 /**
- * Whether this strategy made a variable: of a variable's value, or of one of its copies as dist_local_results() gives
- * them.
+ * Determines whether this strategy created a variable. `variable` is a variable's value, or one of its copies as
+ * dist_local_results() returns them.
  *
- * Errors   INVALID_ARGUMENT NULL, or neither a variable nor a copy of one.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or the value is neither a variable nor a copy of one.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_created_in_scope(dist_strategy *strategy,
                                                                    const dist_value *variable,
                                                                    int32_t *out_created);
 
 /**
- * Changes rows of every copy: indexed slices for all, or per-replica ones, each replica's for its own copy (of a single
- * copy, the first).
+ * Changes rows of every copy. Indexed slices apply to all copies; of a per-replica value, component r applies to copy r
+ * (component 0 if there is only one copy).
  *
  *     every copy c, k = 0, 1, ...:   c[indices[k]] = op(c[indices[k]], values[k])
  *
- * Shape    values [k, rest], indices [k], the variable [n, rest] and of the values' dtype. BATCH_UPDATE also takes a list
- *          {values [b, k, rest], indices [b, k]} for a variable [b, n, rest], where b is any number of dimensions.
- * Order    Row by row as given: of an index that comes twice both count, one after the other.
+ * Shape    values [k, rest], indices [k], variable [n, rest]; values and variable have the same dtype. BATCH_UPDATE
+ *          also accepts a list {values [b, k, rest], indices [b, k]} for a variable [b, n, rest], where b is any number
+ *          of dimensions.
+ * Order    Row by row, in the given order. If an index occurs twice, both rows apply, one after the other.
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   While a run is under way, then until all copies are written.
- * Errors   INVALID_ARGUMENT     NULL, an unknown `how`, shapes or dtypes that do not fit, an index outside the variable,
- *                               an integer division by 0, min or max of complex64.
- *          UNIMPLEMENTED        of a SyncOnReadVariable; BATCH_UPDATE of a MirroredVariable; UPDATE, MIN, MAX of one with
- *                               aggregation SUM or MEAN.
- *          FAILED_PRECONDITION  inside a replica function; another strategy's variable. Nothing is written on an error.
+ * Blocks   While a run is in progress, then until all copies are written.
+ * Errors   No copy is changed on an error.
+ *          INVALID_ARGUMENT     an argument is NULL, `how` is unknown, shapes or dtypes do not match, an index is
+ *                               outside the variable, an integer is divided by 0, or MIN or MAX is applied to
+ *                               complex64.
+ *          UNIMPLEMENTED        the variable is a SyncOnReadVariable; BATCH_UPDATE of a MirroredVariable; or UPDATE,
+ *                               MIN or MAX of one with aggregation SUM or MEAN.
+ *          FAILED_PRECONDITION  called inside a replica function, or the variable belongs to another strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_scatter(dist_strategy *strategy, dist_variable *variable,
                                                           int32_t how, dist_value *slices);
 
 /**
- * As dist_replica_assign(), of a value, whose identity counts as in TensorFlow: where all replicas give the same
- * dist_value it is one number for all of them, which MEAN and ONLY_FIRST_REPLICA assign, and of which SUM is an error.
+ * Assigns a value to a variable inside replicas, like dist_replica_assign(). As in TensorFlow, the identity of the
+ * value matters: if all replicas pass the same dist_value, it counts as one number for all of them. MEAN and
+ * ONLY_FIRST_REPLICA then assign that value, and SUM is an error.
  *
  * Shape    The variable's shape and dtype.
- * Order    As dist_reduce(), then one operation an element.
- * Context  Replica. Collective, unless each replica keeps to its own copy.
- * Blocks   As dist_merge_call(): replica 0's thread reduces for all.
- * Errors   As dist_replica_assign().
+ * Order    As in dist_reduce(), then one operation per element.
+ * Context  Replica. Collective, unless each replica writes only its own copy.
+ * Blocks   As dist_merge_call() does: replica 0's thread reduces for all.
+ * Errors   Same as dist_replica_assign().
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_assign_value(dist_replica *replica, dist_variable *variable,
                                                               int32_t how, dist_value *value,
                                                               const dist_collective_options *options);
 
 /**
- * Changes rows inside replicas, by the variable's aggregation: dist_variable_scatter() of
+ * Changes rows of a variable inside replicas, like dist_variable_scatter(), according to the variable's aggregation:
  *
- *     NONE:                 copy[r] by slices[r], and nobody waits
+ *     NONE:                 copy[r] by slices[r], without waiting
  *     SUM:                  every copy by slices[0], slices[1], ... slices[R-1], one after the other
- *     MEAN:                 the same, of values / R
+ *     MEAN:                 the same, with values / R
  *     ONLY_FIRST_REPLICA:   every copy by slices[0]
- *     AggregatingVariable:  its copy by slices[0], slices[1], ... slices[R-1], whatever the aggregation
+ *     AggregatingVariable:  its copy by slices[0], slices[1], ... slices[R-1], whatever the aggregation is
  *
- * Where all replicas give the same dist_value, SUM is an error, and MEAN does as ONLY_FIRST_REPLICA.
+ * If all replicas pass the same dist_value, SUM is an error, and MEAN works like ONLY_FIRST_REPLICA.
  *
- * Shape    As dist_variable_scatter().
- * Order    By replica id, then row by row as given.
- * Context  Replica. Collective, unless each replica keeps to its own copy.
- * Blocks   As dist_merge_call().
- * Errors   As dist_variable_scatter(), and those of dist_merge_call().
+ * Shape    As for dist_variable_scatter().
+ * Order    By replica id, then row by row in the given order.
+ * Context  Replica. Collective, unless each replica writes only its own copy.
+ * Blocks   As dist_merge_call() does.
+ * Errors   The errors of dist_variable_scatter() and dist_merge_call().
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_scatter(dist_replica *replica, dist_variable *variable,
                                                          int32_t how, dist_value *slices,

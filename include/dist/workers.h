@@ -1,90 +1,119 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Many workers: strategies in which the replicas of several workers take part together.
+ * Several workers: strategies whose replicas are spread over several processes.
  *
- * A worker is one task of a cluster (cluster.h), with a strategy of kind DIST_STRATEGY_MULTI_WORKER_MIRRORED. Chief comes
- * before the workers, and their replicas are numbered through, worker by worker: dist_replica_id() and
- * dist_replica_num_replicas() count those of all. Whoever is not part of the cluster has one worker alone.
- *
- * Workers that are processes reach each other by gRPC, between the addresses of the cluster: a program makes its strategy,
- * and whoever starts it sets TF_CONFIG, as tf.distribute's MultiWorkerMirroredStrategy has it, or dist-launch does:
+ * A worker is one task of a cluster (cluster.h) with a strategy of kind DIST_STRATEGY_MULTI_WORKER_MIRRORED. All
+ * workers run the same program:
  *
  *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
  *     dist_strategy_create(&options, &strategy);
+ *     dist_run(strategy, step, NULL, NULL);          // the replicas of all workers meet in collectives
+ *
+ * The program finds the cluster in TF_CONFIG (or in options.cluster_resolver), as with MultiWorkerMirroredStrategy of
+ * tf.distribute. Set TF_CONFIG for each process, or let dist-launch do so:
  *
  *     dist-launch -n 2 --replicas 2 -- ./program
  *
- * The environment, read when the strategy is created, says what its options leave open:
+ * The chief comes first, then the other workers. Replicas are numbered consecutively, worker by worker:
+ * dist_replica_id() and dist_replica_num_replicas() count the replicas of all workers. A process that is not listed in
+ * the cluster runs as a single worker. Workers that are processes communicate over gRPC, between the addresses in the
+ * cluster.
  *
- *     DIST_REPLICAS        how many replicas each worker has, where num_replicas is 0
- *     DIST_TRANSPORT       auto, none, grpc or gloo, where transport is DIST_TRANSPORT_AUTO. With gloo the data go over
- *                          Gloo's tcp transport, between ports that the system gives: for loopback and trusted networks,
- *                          never with TLS; who reaches such a port while it waits for its worker can end this process
- *     DIST_JOB_SECRET      a text that all workers of the job know; who does not is no worker of it. Off loopback it is needed
+ * **Environment.** These variables are read when the strategy is created and complete its options:
+ *
+ *     DIST_REPLICAS        number of replicas of each worker, if num_replicas is 0
+ *     DIST_TRANSPORT       auto, none, grpc or gloo, if transport is DIST_TRANSPORT_AUTO. With gloo, data is sent over
+ *                          Gloo's TCP transport, on ports that the system assigns, never with TLS. Use it only on
+ *                          loopback and trusted networks: a stranger who connects to such a port while it waits for its
+ *                          worker can terminate this process
+ *     DIST_JOB_SECRET      a text that all workers of the job share. Workers that do not present it are rejected.
+ *                          Required on addresses other than loopback
  *     DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY
- *                          files in PEM: who signs the workers' certificates, and this worker's, with its key. Each
- *                          certificate names the host of its worker's address; both sides show theirs
- *     DIST_PLAINTEXT       1: no TLS off loopback: anybody on the way can read and change what is sent
- *     DIST_BIND_ADDRESS    host:port to listen on, where it is not this worker's address in the cluster
- *     DIST_MODULE_FOLDER   where libdist-grpc.so and libdist-gloo.so are, if not where libdist is, as where that lies in a jar
- *     DIST_LEASE_SECONDS   how long a worker that says nothing lives for the others, 0.1 to 3600; else 10
+ *                          PEM files: the authority that signs the workers' certificates, this worker's certificate,
+ *                          and its key. Each certificate names the host of its worker's address; both sides present
+ *                          theirs
+ *     DIST_PLAINTEXT       1 = no TLS on addresses other than loopback: anyone on the path can read and change the data
+ *     DIST_BIND_ADDRESS    host:port to listen on, if it differs from this worker's address in the cluster
+ *     DIST_MODULE_FOLDER   folder of libdist-grpc.so and libdist-gloo.so, if it is not that of libdist (for example if
+ *                          libdist is inside a jar)
+ *     DIST_LEASE_SECONDS   time after which a silent worker counts as lost, 0.1 to 3600 (default 10); the same on all
+ *                          workers
  *
- * A worker listens from the creation of its strategy to its end, and at its end waits, for a lease at most, until what
- * it has sent is taken. It may start before the others and long after them, with names that are not yet known: each is
- * waited for, up to the deadline of who needs it. A worker that is killed is lost to the others at once, and one that
- * is stopped or cut off after a lease; one that stood still for half a lease hears from worker 0 before it goes on. The
- * others go on without it by dist_strategy_reform(), or end their strategies and make new ones, which the worker joins
- * that was started again. Who ends before it has met the others is waited for, up to the deadline; so is, for a lease,
- * one that leaves a forked child behind, which keeps its connections open, and can itself be no worker over gRPC. A process has one such strategy at a time,
- * as they would listen at one address. DIST_LEASE_SECONDS is the same on all workers.
+ * **Starting and ending.** Creating a strategy does not block. The first call that needs a peer waits for it until the
+ * call's deadline, so you can start the workers in any order, even if their host names do not resolve yet. A worker
+ * listens from the creation of its strategy until its destruction. On destruction it waits, for up to one lease, until
+ * its peers have received everything that it sent. If a worker ends before it has met the others, they wait for it
+ * until the deadline. A process can have only one such strategy at a time, because two would listen on the same
+ * address.
  *
- * In one process, for tests and for trying things out, workers are strategies that share a network:
+ * **Lost workers.** If a worker is killed, the others notice at once; if it is stopped or unreachable, they notice
+ * after a lease. A worker that stood still for half a lease checks with worker 0 before it continues. The remaining
+ * workers continue with dist_strategy_reform(), or destroy their strategies and create new ones, which the restarted
+ * worker joins. A worker that leaves a forked child behind is noticed only after a lease, because the child keeps its
+ * connections open. The child itself cannot be a worker over gRPC.
+ *
+ * **Workers in one process.** For tests and experiments, workers can be strategies of one process that share a network:
  *
  *     dist_network_create(2, NULL, &network);
  *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
- *     options.cluster_resolver = resolver;      a resolver of worker 0; another one is of worker 1
+ *     options.cluster_resolver = resolver;           // a resolver for worker 0; worker 1 needs another one
  *     options.network = network;
- *     dist_strategy_create(&options, &strategy);     and the same for worker 1; each runs on a thread of its own
+ *     dist_strategy_create(&options, &strategy);     // the same for worker 1; each worker runs on its own thread
  *
- * Rules
- *   - Creating a strategy waits for nobody. The first call that needs another worker waits for it, up to its deadline.
- *   - All workers make the same calls in the same order, each from one thread at a time: runs, what reduces or gathers,
- *     passes over datasets, dist_group_create(), dist_variable_create(), dist_variable_read() of one that is synchronized
- *     on reading, dist_metric_result(), dist_variable_check_drift(), and dist_checkpoint_save(), of which worker 0 alone
- *     writes a file, at its path, or each worker a shard of it. Calls of a kind are paired by their number alone, so that a
- *     call that one worker leaves out is not noticed where the next one looks the same.
- *   - What is said of replicas that disagree, leave, err, are late or are cancelled holds for workers: everybody returns, and
- *     the report says which worker it was (dist_error_info.worker). Worker 0 writes the report for all; others wait for
- *     it up to one second, and then decide alone and say so. Where a call fails on one worker alone, by a run's cancel object
- *     or deadline before it began too, it fails on the others: with ABORTED, and that worker's words. A call that is refused
- *     for a NULL, or for options out of their range, is none.
- *   - A worker that has made fewer calls than the others gets their report at its next one, and is in step again after it.
- *     A deadline counts from a worker's own begin of the call, with the time in which tensors travel.
- *   - A worker whose strategy has ended is lost to the others: what needs it is UNAVAILABLE from then on.
- *   - Each worker records what its own replicas do: traces, counters and the table of who comes last name workers
- *     (inspect.h).
- *   - Collectives have the bits of one process with all replicas, in the same order.
- *   - A value has the components of its own worker's replicas, and a variable their copies: R is their number there. A value
- *     that is not distributed is one contribution of each worker: dist_reduce() adds them or takes their mean, dist_gather()
- *     joins them. merge_call runs once on each worker, and its function's status is that worker's. ONLY_FIRST_REPLICA means
- *     the first one of each worker. Assignments from outside write to this worker's copies: all workers assign the same.
- *   - A group of some replicas (dist_group_create()) is one of all workers: those that have members in it meet, in the order
- *     of each one's own calls there. Its lowest worker reports for all. A worker that has not come to it in a run is missed
- *     when that run is over there, or one of its members has failed.
- *   - Asynchronous and planned collectives go on while a replica of each worker is inside a call that waits, and, but with
- *     DIST_THREADS_HOST, whenever a message has come. Those of a group are begun in the same order on all workers; plans,
- *     and the packs of one, in any order. Four of a group's asynchronous ones are on their way at a time, each with a
- *     quarter of staging_bytes; a plan's packs share them. That tensors do not fit together is found in each round of a plan.
- *   - A collective that blocks on one worker and is asynchronous or planned on another never meets: the deadline ends it.
- *   - A run whose collectives failed on one worker ends plans made before it on all. So the first dist_work_start() or
- *     dist_work_ready() of a run, and the making of a plan, wait until all workers have ended the run before.
- *   - Who cancels a run or a work gets CANCELLED, and so do the replicas beside it; those of other workers get ABORTED, with
- *     its words. A replica that waits for another one of its own worker hears of a failure elsewhere when that one has come.
- *     Who comes last is not measured in asynchronous and planned collectives. What works take of async_bytes is counted by
- *     the replicas of the worker.
- *   - Not over several workers: runs inside a merge function, logical devices, functions of the host's own for
- *     cross-replica operations (UNIMPLEMENTED).
+ * Making the same calls on all workers:
+ *   - libdist matches the calls of workers by order: the n-th call of each kind on one worker belongs to the n-th on
+ *     every other. Make the same calls in the same order on all workers, from one thread at a time. This includes runs,
+ *     functions that reduce or gather, dataset passes, dist_group_create(), dist_variable_create(),
+ *     dist_metric_result(), dist_variable_check_drift(), dist_checkpoint_save(), and dist_variable_read() of a variable
+ *     that is synchronized on reading. dist_checkpoint_save() writes one file on worker 0, or one shard on each worker.
+ *   - If one worker skips a call and the next one has the same signature, libdist cannot detect the mismatch.
+ *   - A call rejected for a NULL argument or an out-of-range option does not count.
+ *   - A worker that has made fewer calls than the others receives their report at its next call and is in step again
+ *     after it. Each worker counts a deadline from its own start of the call, including the transfer of tensors.
+ *
+ * Failures:
+ *   - Workers fail the way replicas do: if one disagrees, leaves, fails, times out or is cancelled, every call returns,
+ *     and dist_error_info.worker names the worker. Worker 0 writes the report. The others wait for it for up to one
+ *     second, then decide on their own and say so in the report.
+ *   - If a call fails on one worker only, for example because its cancel object is signalled or its deadline expires
+ *     before the run starts, it fails on the other workers with ABORTED and that worker's message.
+ *   - The worker that cancels a run or an asynchronous collective gets CANCELLED on all its replicas. Replicas of other
+ *     workers get ABORTED with the same message. A replica that waits for another replica of its own worker learns of a
+ *     failure elsewhere only when that replica arrives.
+ *   - A worker whose strategy has been destroyed is lost to the others: calls that need it fail with UNAVAILABLE.
+ *
+ * Values, variables and groups:
+ *   - Collectives produce the same bits as one process with all replicas, in the same order.
+ *   - A value has one component for each replica of its own worker, and a variable one copy for each; R is their number
+ *     in this context. A value that is not distributed is one contribution of each worker: dist_reduce() adds these or
+ *     takes their mean, dist_gather() concatenates them.
+ *   - dist_merge_call() runs its function once on each worker; the function's status applies to that worker.
+ *     ONLY_FIRST_REPLICA means the first replica of each worker. Assignments from outside write the copies of this
+ *     worker only: assign the same value on all workers.
+ *   - A group of some replicas (dist_group_create()) is created on all workers. The workers that have members in it
+ *     meet, in the order of each member's calls, and its lowest worker writes the reports. If a worker does not take
+ *     part in a run, the group notices when the run ends there or when one of that worker's members fails.
+ *
+ * Asynchronous and planned collectives:
+ *   - They make progress while a replica of each worker is inside a call that waits and, except with DIST_THREADS_HOST,
+ *     whenever a message arrives.
+ *   - Start those of a group in the same order on all workers. Plans, and the packs of one plan, can start in any
+ *     order.
+ *   - At most four asynchronous collectives of a group are in transit at a time, each with a quarter of staging_bytes;
+ *     the packs of a plan share them. Mismatched tensors are detected in every round of a plan.
+ *   - A collective that is blocking on one worker and asynchronous or planned on another never completes: its deadline
+ *     ends it.
+ *   - If the collectives of a run fail on one worker, plans made before that run end on all workers. The first
+ *     dist_work_start() or dist_work_ready() of a run, and making a plan, therefore wait until all workers have ended
+ *     the previous run.
+ *   - Each worker counts the use of async_bytes by its own replicas.
+ *
+ * Each worker records what its own replicas do (inspect.h). Traces, counters and the table of stragglers name workers.
+ * Arrival order is not measured in asynchronous and planned collectives.
+ *
+ * Not supported over several workers (UNIMPLEMENTED): runs inside a merge function, logical devices, and host functions
+ * for cross-replica operations.
  */
 #ifndef DIST_WORKERS_H
 #define DIST_WORKERS_H
@@ -93,7 +122,7 @@
 
 #endif /* DIST_WORKERS_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_WORKERS_EXPERIMENTAL_H)
 #define DIST_WORKERS_EXPERIMENTAL_H
@@ -106,105 +135,120 @@ extern "C" {
 
 typedef struct dist_network_options {
   uint32_t struct_size;
-  int32_t reserved;     /* 0 */
-  int64_t credit_bytes; /* how far a worker may run ahead of each other one; 0: 1 MiB; else 4 KiB or more */
-  dist_allocator allocator; /* all zero: malloc and free */
+  int32_t reserved; /* 0 */
+  /* amount of data, in bytes, that a worker may send ahead to each other worker: 4 KiB or more; 0 = default (1 MiB) */
+  int64_t credit_bytes;
+  dist_allocator allocator; /* all zero = malloc and free */
 } dist_network_options;
 #define DIST_NETWORK_OPTIONS_INIT                   \
   {                                                 \
     sizeof(dist_network_options), 0, 0, { 0, 0, 0 } \
   }
 
-/** As dist_strategy_options_init(), of dist_network_options. */
+/** Fills a dist_network_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_network_options_init(dist_network_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes the network of `num_workers` workers that are strategies of this process. Each joins it once, when its strategy is
- * created; it has left when that has ended, and nobody can take its place.
+ * Creates the network for `num_workers` workers that are strategies of this process. Each worker joins it once, when
+ * its strategy is created, and leaves it when the strategy is destroyed. Its place is not reused.
  *
- * Owns     *out_network is the caller's: dist_network_destroy(). Strategies hold it.
- * Errors   INVALID_ARGUMENT    num_workers is not in 1 .. DIST_MAX_REPLICAS, out_network is NULL, an option is out of its
- *                              range.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The caller owns *out_network and destroys it with dist_network_destroy(). Strategies retain it.
+ * Errors   INVALID_ARGUMENT    num_workers is not in 1 .. DIST_MAX_REPLICAS, out_network is NULL, or an option is out
+ *                              of range.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_network_create(int32_t num_workers,
                                                         const dist_network_options *options,
                                                         dist_network **out_network);
 
-/** Gives the network up; strategies that are in it keep it. */
+/** Releases the caller's handle to the network. Strategies that use the network keep it alive. */
 DIST_API void dist_network_destroy(dist_network *network);
 
 typedef struct dist_reform_options {
   uint32_t struct_size;
-  int32_t min_workers; /* fewer do not go on, and wait for more; 0: 1 */
-  int64_t window_ns;   /* worker 0: how long it waits for workers that are not known to be lost; 0: a lease */
-  int64_t timeout_ns;  /* how long to wait in all; 0: the strategy's timeout_ns; < 0: no limit */
+  /* continue only with at least this many workers, otherwise wait for more; 0 = default (1) */
+  int32_t min_workers;
+  /* on worker 0: how long to wait for workers that are not known to be lost; 0 = one lease */
+  int64_t window_ns;
+  int64_t timeout_ns; /* limit on the whole wait; 0 = the strategy's timeout_ns, < 0 = no limit */
 } dist_reform_options;
 #define DIST_REFORM_OPTIONS_INIT \
   { sizeof(dist_reform_options), 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_reform_options. */
+/** Fills a dist_reform_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_reform_options_init(dist_reform_options *options, uint32_t struct_size_bytes);
 
 /**
- * Goes on with the workers that are there: a new generation, in which those that are lost are not, and those are that have
- * been started again, or late. Replicas are numbered anew, in the order of the workers; each worker keeps how many it has.
- *
- * Worker 0 says who takes part: it waits for the workers of the generation before that it does not know to be lost, and for
- * those that want to join, window_ns at most, and goes on without the others, whichever part of the cluster they are: of two
- * workers one goes on alone. Where worker 0 is lost or has ended the job has ended, and this is UNAVAILABLE: start the job
- * again, from its last checkpoint. Another start of worker 0 does not know the job that was, and refuses who was in it. So
- * does worker 0 a worker that is started again with another number of replicas. Workers that are in a run when worker 0
- * re-forms hear that it has left, and call this too. A worker 0 that stood still for a lease has lost the others: min_workers
- * keeps it from going on alone.
- *
- * A worker that was started again makes its strategy as ever. Its first call that needs others is UNAVAILABLE and says why,
- * once the job has re-formed without it; dist_strategy_reform() then waits until worker 0 re-forms again, which the others
- * learn from dist_strategy_reform_due(). So each worker has the same loop:
+ * Forms a new generation of workers: without the workers that are lost, and with those that were restarted or started
+ * late. Replicas are renumbered in the order of the workers. Each worker keeps its number of replicas.
  *
  *     for (;;) {
- *       status = train(strategy);     makes variables and datasets, loads the last checkpoint, runs until all steps are done
- *       if (status == DIST_OK) break;                 or until dist_strategy_reform_due() says 1, and ends what it has made
+ *       // creates variables and datasets, loads the last checkpoint, and runs until all steps are done or
+ *       // dist_strategy_reform_due() reports 1; then destroys the variables and datasets
+ *       status = train(strategy);
+ *       if (status == DIST_OK) break;
  *       if (status != DIST_UNAVAILABLE && status != DIST_ABORTED) return status;
- *       if (dist_strategy_reform(strategy, NULL) != DIST_OK) return;
+ *       status = dist_strategy_reform(strategy, NULL);
+ *       if (status != DIST_OK) return status;
  *     }
  *
- * What stays: the strategy, its options, its variables with what this worker has in them. A run that failed may have
- * changed some replicas' variables and not others', and a worker that joins has none: load a checkpoint that was saved
- * between runs. Where dist_strategy_properties.num_joined is 0, variables need not be made again. What does not: plans,
- * counters and traces, and datasets, whose passes are FAILED_PRECONDITION: make them again, and their rows are divided among
- * the workers that are there. A retried step has the bits that it would have had where it does not depend on how many
- * replicas there are: steps of a fixed number of micro-batches, divided among all replicas, summed with
- * DIST_NUMERICS_REPRODUCIBLE. Certificates and keys are read again (DIST_TLS_...).
+ * Each worker runs this loop.
  *
- * Blocks   Until worker 0 says who takes part; at first for a lease at most, until what was sent is taken.
- * Threads  One at a time. Meanwhile other threads may call dist_strategy_cancel(), which ends it, dist_strategy_shutdown(),
- *          and what only looks; runs that they ask for are CANCELLED.
- * Errors   FAILED_PRECONDITION a run is under way, groups or works of the strategy are left, this thread is inside a replica
- *                              or the strategy's scope, or the cluster has one worker.
- *          UNAVAILABLE         worker 0 is lost, has not answered for a lease, or refuses this worker: the message says why.
- *          DEADLINE_EXCEEDED   not enough workers have come, or worker 0 has not said who takes part.
- *          CANCELLED           dist_strategy_cancel(), dist_strategy_shutdown().
- *          INVALID_ARGUMENT    strategy is NULL, or an option is out of its range.
- *          UNIMPLEMENTED       the workers are strategies of one process (dist_strategy_options.network).
- *          After an error the strategy has no way to the others, and this may be called again.
+ * **Worker 0 decides who takes part.** It waits, for up to window_ns, for the workers of the previous generation that
+ * it does not know to be lost, and for workers that want to join. Then it continues without the others, however many
+ * they are: of two workers, one continues on its own. Set min_workers to keep a worker 0 that stood still for a lease,
+ * and so lost all others, from continuing on its own. A worker that is in a run when worker 0 re-forms learns that
+ * worker 0 has left, and must call this function too. Worker 0 rejects a restarted worker that has a different number
+ * of replicas.
+ *
+ * If worker 0 is lost or has ended, the job has ended, and this function fails with UNAVAILABLE: restart the job from
+ * its last checkpoint. A restarted worker 0 does not know the previous job and rejects its workers.
+ *
+ * **Restarted workers** create their strategy as usual. Once the job has re-formed without such a worker, its first
+ * call that needs others fails with UNAVAILABLE and states the reason. dist_strategy_reform() on that worker then waits
+ * until worker 0 re-forms again; the other workers learn from dist_strategy_reform_due() that they should.
+ *
+ * **What is kept.** The strategy, its options, and its variables with their content on this worker are kept. A failed
+ * run may have changed the variables of some replicas and not others, and a worker that joins starts without content:
+ * load a checkpoint that was saved between runs. If dist_strategy_properties.num_joined is 0, variables need not be
+ * created again. Plans, counters, traces and datasets are not kept. Dataset passes fail with FAILED_PRECONDITION:
+ * create the datasets again, and their rows are divided among the current workers.
+ *
+ * A repeated step produces the same bits as before if it does not depend on the number of replicas: for example a step
+ * with a fixed number of micro-batches, divided among all replicas and summed with DIST_NUMERICS_REPRODUCIBLE.
+ * Certificates and keys (DIST_TLS_...) are read again.
+ *
+ * Context  Strategy, serialized. Meanwhile other threads may call dist_strategy_cancel() or dist_strategy_shutdown(),
+ *          which end the call, and functions that only inspect the strategy. Runs that they start fail with CANCELLED.
+ * Blocks   First for up to a lease, until sent data has been received; then until worker 0 has decided who takes part.
+ * Errors   After an error the strategy has no connection to the other workers, and this function can be called again.
+ *          FAILED_PRECONDITION  a run is in progress, groups or works of the strategy still exist, this thread is
+ *                               inside a replica or the strategy's scope, or the cluster has only one worker.
+ *          UNAVAILABLE          worker 0 is lost, has not answered for a lease, or rejects this worker; the message
+ *                               states the reason.
+ *          DEADLINE_EXCEEDED    too few workers arrived, or worker 0 has not decided.
+ *          CANCELLED            dist_strategy_cancel() or dist_strategy_shutdown() was called.
+ *          INVALID_ARGUMENT     strategy is NULL, or an option is out of range.
+ *          UNIMPLEMENTED        the workers are strategies of one process (dist_strategy_options.network).
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_reform(dist_strategy *strategy,
                                                          const dist_reform_options *options);
 
 /**
- * Whether the workers are to re-form before the next run: some are lost, or others have come. Worker 0 announces it with the
- * end of each run, so that all workers that have made the same runs get the same answer; who is not worker 0 waits until
- * worker 0 has ended the latest one. 1 where worker 0 is lost, and where the latest dist_strategy_reform() has failed. A run
- * in which a worker only sends to others may end well there after one of them has died: this tells.
+ * Reports whether the workers should re-form before the next run, because workers were lost or others want to join.
+ * Worker 0 announces this at the end of each run, so that all workers that have made the same runs get the same answer.
+ * The other workers wait until worker 0 has ended the latest run. *out_due is also 1 if worker 0 is lost, or if the
+ * latest dist_strategy_reform() failed. A run in which a worker only sends data can succeed there although a receiver
+ * has died; this function reports that too.
  *
- * DIST_REFORM_AT_NEXT_RUN does this and dist_strategy_reform() at the begin of dist_run() and dist_run_values(), for
- * programs in which nothing has to be loaded then, such as evaluation: dist_strategy_properties.generation tells.
+ * With DIST_REFORM_AT_NEXT_RUN, dist_run() and dist_run_values() make this check and call dist_strategy_reform()
+ * themselves. This suits programs that need not load anything afterwards, such as evaluation.
+ * dist_strategy_properties.generation shows whether the workers have re-formed.
  *
- * Blocks   Until worker 0 has ended the latest run, for the strategy's timeout_ns at most.
- * Errors   INVALID_ARGUMENT    NULL.
- *          DEADLINE_EXCEEDED   worker 0 has not ended it in time.
- *          CANCELLED           dist_strategy_cancel() has ended the wait.
+ * Blocks   Until worker 0 has ended the latest run, up to the strategy's timeout_ns.
+ * Errors   INVALID_ARGUMENT   an argument is NULL.
+ *          DEADLINE_EXCEEDED  worker 0 has not ended the run in time.
+ *          CANCELLED          dist_strategy_cancel() ended the wait.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_reform_due(dist_strategy *strategy, int32_t *out_due);
 

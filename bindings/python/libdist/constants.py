@@ -16,16 +16,16 @@ class Status(IntEnum):
     INVALID_ARGUMENT = 3  # the arguments are wrong whatever the state
     DEADLINE_EXCEEDED = 4  # a peer did not arrive, or the run did not end, in time
     NOT_FOUND = 5  # no such key, name or file
-    ALREADY_EXISTS = 6  # a name is taken
-    PERMISSION_DENIED = 7  # the system refuses
-    RESOURCE_EXHAUSTED = 8  # no memory, or no thread could be made
+    ALREADY_EXISTS = 6  # the name is already in use
+    PERMISSION_DENIED = 7  # the operating system denied access
+    RESOURCE_EXHAUSTED = 8  # out of memory, or a thread could not be created
     FAILED_PRECONDITION = 9  # right arguments, wrong moment: closed, its run has ended, or in the other context
     ABORTED = 10  # a peer failed first; the report names it
-    OUT_OF_RANGE = 11  # past the end: a dataset has no further batch
-    UNIMPLEMENTED = 12  # not offered by this strategy, dtype or build
-    INTERNAL = 13  # a defect of libdist: please report it
+    OUT_OF_RANGE = 11  # past the end: the dataset has no more batches
+    UNIMPLEMENTED = 12  # not supported by this strategy, dtype or build
+    INTERNAL = 13  # a bug in libdist: please report it
     UNAVAILABLE = 14  # a worker or service cannot be reached
-    DATA_LOSS = 15  # a file or message is cut short or corrupt
+    DATA_LOSS = 15  # a file or message is truncated or corrupt
 
 
 class DType(IntEnum):
@@ -44,11 +44,11 @@ class DType(IntEnum):
     I64 = 11
     U64 = 12
     COMPLEX64 = 13  # two F32: real, imaginary
-    BOOL = 14  # one byte: 0 is false, all else true; written as 0 or 1
+    BOOL = 14  # one byte: 0 is false, anything else is true; libdist writes 0 or 1
 
 
 class ReduceOp(IntEnum):
-    """How contributions become one."""
+    """The operator of a reduction."""
 
     SUM = 1  # added, left to right by replica id
     MEAN = 2  # the sum, divided by how many there are, or by the weights
@@ -66,7 +66,7 @@ class Collective(IntEnum):
     BROADCAST = 2
     BARRIER = 3
     MERGE_CALL = 4
-    RETURN = 5  # the end of the replica function, where all meet too
+    RETURN = 5  # the end of the replica function, where all replicas also wait for each other
     REDUCE = 6
     REDUCE_SCATTER = 7
     ALL_GATHER = 8
@@ -81,34 +81,34 @@ class Collective(IntEnum):
 
 
 class Numerics(IntEnum):
-    """What the bits of a sum depend on."""
+    """The order of additions in a sum, which determines its bits."""
 
-    ORDERED = 0  # the contributions in the order of replica ids
-    REPRODUCIBLE = 1  # the contributions alone, whoever brings them: added exactly, rounded once
-    TREE = 2  # as ORDERED, but in pairs, pairs of pairs and so on: what costs least over many workers
+    ORDERED = 0  # added in the order of replica ids
+    REPRODUCIBLE = 1  # added exactly and rounded once: independent of the order and of how replicas share the terms
+    TREE = 2  # added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers
 
 
 class ScanKind(IntEnum):
-    """Where a scan begins."""
+    """The first term of a scan."""
 
-    INCLUSIVE = 0  # replica r's own contribution is in its result
-    EXCLUSIVE = 1  # only those of replicas 0 .. r-1 are
+    INCLUSIVE = 0  # the result of replica r includes its own contribution
+    EXCLUSIVE = 1  # the result of replica r covers replicas 0 .. r-1 only
 
 
 class StrategyKind(IntEnum):
-    """How values and variables are placed."""
+    """The kind of a strategy, which determines where values and variables are placed."""
 
     MIRRORED = 0  # R replicas; every variable has R equal copies
-    ONE_DEVICE = 1  # one replica, for programs that run on one or many
-    DEFAULT = 2  # one replica: what a program has that never chose a strategy
-    CENTRAL_STORAGE = 3  # R replicas; every variable has one copy, which all of them read
-    MESH = 4  # as MIRRORED, of replicas made of logical devices (TPUStrategy)
-    MULTI_WORKER_MIRRORED = 5  # as MIRRORED, with replicas in all workers of a cluster
-    PARAMETER_SERVER = 6  # variables and closures of a coordinator are on servers
+    ONE_DEVICE = 1  # one replica, for programs that run on one or on many
+    DEFAULT = 2  # one replica; used by programs that do not choose a strategy
+    CENTRAL_STORAGE = 3  # R replicas; every variable has one copy, which all replicas read
+    MESH = 4  # like MIRRORED; replicas consist of logical devices (TPUStrategy)
+    MULTI_WORKER_MIRRORED = 5  # like MIRRORED, with replicas in all workers of a cluster
+    PARAMETER_SERVER = 6  # variables on servers; a coordinator runs closures on workers
 
 
 class Threads(IntEnum):
-    """On which threads the replicas run."""
+    """The threads that run the replicas."""
 
     CALLER = 0  # run()'s caller is replica 0; the others are library threads
     LIBRARY = 1  # all are library threads; run()'s caller waits
@@ -116,67 +116,67 @@ class Threads(IntEnum):
 
 
 class Transport(IntEnum):
-    """How a worker reaches those that are other processes; workers.h says what the environment has to do with it."""
+    """The transport between workers that are separate processes; workers.h lists the environment variables for it."""
 
-    AUTO = 0  # as DIST_TRANSPORT in the environment says, else GRPC; or NONE where that cannot be had
-    NONE = 1  # nothing leads to them: the first call that needs one is UNAVAILABLE
-    GRPC = 2  # gRPC, between the addresses of the cluster
-    GLOO = 3  # the same, with data over Gloo: plain text, on further ports
+    AUTO = 0  # the one named by DIST_TRANSPORT in the environment; else GRPC, or NONE if gRPC cannot be used
+    NONE = 1  # no transport: the first call that needs another worker fails with UNAVAILABLE
+    GRPC = 2  # over gRPC, between the addresses in the cluster
+    GLOO = 3  # control over gRPC, data over Gloo: not encrypted, on additional ports
 
 
 class Reform(IntEnum):
     """When a strategy's workers re-form, where some are lost or have come: Strategy.reform()."""
 
     EXPLICIT = 0  # when Strategy.reform() is called
-    AT_NEXT_RUN = 1  # also at the begin of a run, where it is due
+    AT_NEXT_RUN = 1  # also at the start of a run, if it is due
 
 
 class Placement(IntEnum):
-    """Where library threads run."""
+    """The placement of library threads on CPUs."""
 
-    FREE = 0  # wherever the system puts them
+    FREE = 0  # the operating system decides
     CORES = 1  # each on one core of its own
 
 
 class ValueKind(IntEnum):
-    """What a value is."""
+    """The kind of a value."""
 
     TENSOR = 1
     PER_REPLICA = 2  # one value for each replica
-    MIRRORED = 3  # the same, known to be equal
+    MIRRORED = 3  # one value for each replica, all known to be equal
     LIST = 4
     DICT = 5  # a dictionary: keys are text, in order of their bytes
     VARIABLE = 6  # a variable, to be passed to a run
-    NONE = 7  # nothing: all of them count as the same value
-    TUPLE = 8  # a list of another kind: the two never merge with each other
+    NONE = 7  # nothing; all such values count as the same value
+    TUPLE = 8  # like a list, but the two kinds do not merge with each other
     TEXT = 9
     OBJECT = 10  # anything of the program's own, passed through
     INDEXED_SLICES = 11  # rows of a larger tensor: values, indices, dense shape
-    RAGGED = 12  # rows of different lengths: values, row splits (one or several)
+    RAGGED = 12  # rows of different lengths: values, and one or more row splits
     SPARSE = 13  # single elements of a tensor: indices, values, dense shape
-    SHARDED = 14  # a tensor, and which logical device of a replica has which part of it
+    SHARDED = 14  # a tensor, with the part of it that each logical device of a replica holds
 
 
 class Synchronization(IntEnum):
-    """When the copies of a variable are brought together (TensorFlow: VariableSynchronization)."""
+    """The time at which the copies of a variable are combined (TensorFlow: VariableSynchronization)."""
 
-    AUTO = 0  # the strategy's choice: on writing
+    AUTO = 0  # the strategy decides: on writing
     NONE = 1  # never; mirrored strategies refuse it
     ON_WRITE = 2  # an assignment inside replicas is aggregated, and all copies stay equal
-    ON_READ = 3  # each replica writes its own copy; a read from outside aggregates them
+    ON_READ = 3  # each replica writes its own copy; a read from outside aggregates the copies
 
 
 class Aggregation(IntEnum):
-    """What an assignment inside replicas does with R given values (TensorFlow: VariableAggregation)."""
+    """The aggregation of the R values that replicas assign to a variable (TensorFlow: VariableAggregation)."""
 
-    NONE = 0  # each replica writes its own copy
+    NONE = 0  # not combined: each replica writes its own copy
     SUM = 1  # every copy gets their sum
     MEAN = 2  # every copy gets their mean
-    ONLY_FIRST_REPLICA = 3  # replica 0's value goes to all
+    ONLY_FIRST_REPLICA = 3  # all copies get replica 0's value
 
 
 class Assign(IntEnum):
-    """How an assignment changes the variable."""
+    """The way in which an assignment changes a variable."""
 
     SET = 1  # it becomes the value
     ADD = 2  # the value is added
@@ -184,47 +184,48 @@ class Assign(IntEnum):
 
 
 class Communication(IntEnum):
-    """Which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits are the same."""
+    """The collective implementation that a program asks for (TensorFlow: CommunicationImplementation). It does not
+    change the bits."""
 
     AUTO = 0  # libdist's choice
     RING = 1  # accepted, and of no consequence
-    NCCL = 2  # accepted; libdist's own, since its devices are host CPUs
+    NCCL = 2  # accepted, but libdist uses its own implementation: devices are host CPUs
 
 
 class InputMode(IntEnum):
-    """How many pipelines make the batches (TensorFlow: InputReplicationMode)."""
+    """The number of pipelines that produce batches (TensorFlow: InputReplicationMode)."""
 
-    PER_WORKER = 0  # one; its elements are dealt to the replicas
-    PER_REPLICA = 1  # one for each replica
+    PER_WORKER = 0  # one pipeline; its elements are divided among the replicas
+    PER_REPLICA = 1  # one pipeline per replica
 
 
 class ShardPolicy(IntEnum):
-    """How a dataset is divided between workers (TensorFlow: AutoShardPolicy)."""
+    """The way in which a dataset is divided among workers (TensorFlow: AutoShardPolicy)."""
 
-    OFF = -1  # every worker sees all
-    AUTO = 0  # FILE where the source reads files, else DATA
+    OFF = -1  # every worker sees all elements
+    AUTO = 0  # FILE if the source reads files, else DATA
     FILE = 1  # file i goes to worker i mod W
     DATA = 2  # element i goes to worker i mod W
-    HINT = 3  # where the source says that it is to be done
+    HINT = 3  # as the source requests with its shard_hint option
 
 
 class DeviceOrder(IntEnum):
-    """In which order replicas and their logical devices lie in a mesh (TensorFlow: DeviceOrderMode)."""
+    """The order of replicas and their logical devices in a mesh (TensorFlow: DeviceOrderMode)."""
 
-    AUTO = 0  # rings where they fit, else blocks
-    RING = 1  # each a neighbour of the next; an error where they do not fit
+    AUTO = 0  # rings if they fit, else blocks
+    RING = 1  # each is a neighbour of the next; an error if that is impossible
     MESH = 2  # blocks
 
 
-MAX_REPLICAS: int = 256  # of one strategy in one process
-MAX_CONTRIBUTIONS: int = 1024  # tensors in one sum, those of all replicas together
+MAX_REPLICAS: int = 256  # replicas of one strategy in one process
+MAX_CONTRIBUTIONS: int = 1024  # tensors in one sum, counting those of all replicas
 MAX_NDIM: int = 16  # dimensions of a tensor
-MAX_TAG_BYTES: int = 48  # of a tag, its end included; a longer one is cut
-MAX_MESH_POSITIONS: int = 1048576  # of a topology's mesh; also devices of a topology, or of an assignment
+MAX_TAG_BYTES: int = 48  # bytes of a tag, including its NUL; longer tags are truncated
+MAX_MESH_POSITIONS: int = 1048576  # positions in a topology's mesh, and devices of a topology or an assignment
 
 
 class LogLevel(IntEnum):
-    """How much a log line matters."""
+    """The severity of a log line."""
 
     ERROR = 1  # something failed
     WARNING = 2  # something may fail
@@ -232,20 +233,21 @@ class LogLevel(IntEnum):
 
 
 class Scatter(IntEnum):
-    """How rows change a variable: row indices[k] of the variable becomes op(that row, values[k])."""
+    """The operator of a scatter: row indices[k] of the variable becomes op(that row, values[k])."""
 
     ADD = 1  # added
     SUB = 2  # subtracted
-    UPDATE = 3  # the row is replaced; of an index that comes twice the last counts
+    UPDATE = 3  # the row is replaced; if an index occurs twice, the last one wins
     MUL = 4  # multiplied
     DIV = 5  # divided
     MIN = 6  # the smaller one
     MAX = 7  # the larger one
-    BATCH_UPDATE = 8  # UPDATE under leading dimensions that indices, values and variable share
+    BATCH_UPDATE = 8  # UPDATE below leading dimensions that indices, values and the variable share
 
 
 class CrossDeviceKind(IntEnum):
-    """Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for HOST's."""
+    """The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only HOST can change the
+    bits."""
 
     DEFAULT = 0  # the strategy's own
     REDUCTION_TO_ONE_DEVICE = 1  # with an operator of the program's, where it gives one
@@ -255,11 +257,11 @@ class CrossDeviceKind(IntEnum):
 
 
 class MetricKind(IntEnum):
-    """What a metric computes over all updates of all replicas."""
+    """The number that a metric computes over all updates of all replicas."""
 
     SUM = 1  # the sum of w * x
     MEAN = 2  # that, divided by the sum of w
-    ACCURACY = 3  # the share of updates whose label is the prediction
+    ACCURACY = 3  # the fraction of predictions that equal their labels
 
 
 class Apply(IntEnum):
@@ -270,30 +272,30 @@ class Apply(IntEnum):
 
 
 class PartitionKind(IntEnum):
-    """What the logical devices of a replica have of a tensor."""
+    """The way in which a tensor is distributed over the logical devices of a replica."""
 
-    SPLIT = 0  # each a tile of it
-    ASSIGN = 1  # one has it all, the others nothing
-    REPLICATE = 2  # each has all of it
+    SPLIT = 0  # each device has one tile
+    ASSIGN = 1  # one device has the whole tensor, the others have nothing
+    REPLICATE = 2  # each device has the whole tensor
 
 
 class Edge(IntEnum):
-    """What a halo has beyond the edge of the whole tensor, of elements 0 .. n-1 in that dimension."""
+    """The content of a halo beyond the edge of the whole tensor; the elements of that dimension are 0 .. n-1."""
 
     ZERO = 0  # zeros
     WRAP = 1  # from the other end: -1 is n-1
-    CLAMP = 2  # the last element, again and again: -1 is 0
+    CLAMP = 2  # the last element, repeated: -1 is 0
     REFLECT = 3  # mirrored at the last element: -1 is 1
-    NONE = 4  # nothing: there the result ends
+    NONE = 4  # nothing: the result ends at the edge
 
 
-MAX_CLUSTER_TEXT_BYTES: int = 1048576  # of a JSON text, or a list of hosts
-MAX_CLUSTER_DEPTH: int = 32  # of objects and lists in each other
+MAX_CLUSTER_TEXT_BYTES: int = 1048576  # a JSON text, or a list of hosts
+MAX_CLUSTER_DEPTH: int = 32  # nesting depth of objects and lists
 MAX_CLUSTER_JOBS: int = 64
-MAX_CLUSTER_TASKS: int = 65536  # of all jobs together
-MAX_CLUSTER_MEMBERS: int = 64  # resolvers of a union, and unions in each other; specs of a union
+MAX_CLUSTER_TASKS: int = 65536  # tasks of all jobs together
+MAX_CLUSTER_MEMBERS: int = 64  # resolvers or specs of a union, and nesting depth of unions
 MAX_JOB_NAME_BYTES: int = 128
-MAX_ADDRESS_BYTES: int = 512  # of an address; also of the other texts that resolvers give
+MAX_ADDRESS_BYTES: int = 512  # an address, and the other texts that resolvers return
 
 
 PRIORITY_MIN: int = -7
@@ -303,9 +305,9 @@ PRIORITY_MAX: int = 7
 class PreemptionState(IntEnum):
     """What a look at the notice came to: PreemptionHandler.save_if_preempted()."""
 
-    NONE = 0  # nobody has given one
-    SAVED = 1  # the checkpoint is saved; the job goes on until its grace is over
-    OVER = 2  # the checkpoint is saved for the last time: the job is to end
+    NONE = 0  # no notice has been given
+    SAVED = 1  # the checkpoint is saved; the job continues until the grace period ends
+    OVER = 2  # the checkpoint is saved for the last time: the job should end
 
 
 # Enums by the beginnings of their constants in C.

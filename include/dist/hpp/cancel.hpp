@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/cancel.hpp: cancel objects, of run.h for C++: what any thread can ask to end early.
+// dist/hpp/cancel.hpp: run.h for C++: cancel objects, with which any thread can cancel runs, collectives and works.
 //
 //     dist::cancel stop;
 //     dist_run_options options = DIST_RUN_OPTIONS_INIT;
 //     options.cancel = stop.get();
-//     strategy.run(body, options);        // throws dist::error, CANCELLED, where another thread calls stop.signal("why")
+//     strategy.run(body, options);        // throws CANCELLED if a thread calls stop.signal("why")
 
 #include "error.hpp"
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CANCEL_EXPERIMENTAL_HPP)
 #define DIST_HPP_CANCEL_EXPERIMENTAL_HPP
@@ -31,7 +31,7 @@ class cancel {
 
   // For options: dist_run_options, dist_devices_options, collective_options.
   [[nodiscard]] dist_cancel *get() const noexcept { return handle_; }
-  // Ends what was begun with it, and what is begun with it from now on. Any thread may; a second time changes nothing.
+  // Cancels everything that was started with it, or will be. Any thread can call it; further calls have no effect.
   void signal(const char *reason = nullptr) const { check(dist_cancel_signal(handle_, reason)); }
   void signal(const std::string &reason) const { signal(detail::for_c(reason)); }
   bool signalled() const noexcept { return dist_cancel_signalled(handle_) != 0; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/mesh.hpp: replicas of logical devices, of mesh.h, for C++: partitions of tensors, functions on
-// all devices of a replica, and what devices exchange.
+// dist/hpp/mesh.hpp: mesh.h for C++: partitions of tensors, functions on all logical devices of a replica, and
+// exchanges between devices.
 #ifndef DIST_HPP_MESH_HPP
 #define DIST_HPP_MESH_HPP
 
@@ -35,7 +35,7 @@ inline value replica::replicate_to_logical_devices(const value &given) const {
 }  // namespace dist
 #endif  // DIST_HPP_MESH_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_MESH_EXPERIMENTAL_HPP)
 #define DIST_HPP_MESH_EXPERIMENTAL_HPP
@@ -45,18 +45,19 @@ inline value replica::replicate_to_logical_devices(const value &given) const {
 
 namespace dist {
 
-// What a logical device has of a tensor: `size` elements from `begin` on in each dimension; -1: not known.
+// The part of a tensor that a logical device has: `size` elements starting at `begin` in each dimension; -1 = not
+// known.
 struct shard {
-  std::vector<int64_t> tile;  // which tile of a split it is
+  std::vector<int64_t> tile;  // index of the tile in a split
   std::vector<int64_t> begin;
   std::vector<int64_t> size;
   int64_t elements;
 };
 
-// Which part of a tensor each logical device of a replica has.
+// The division of a tensor among the logical devices of a replica.
 class partition {
  public:
-  // `dimensions`: into how many parts each dimension is split.
+  // `dimensions`: number of parts of each dimension.
   static partition split(std::vector<int64_t> shape, std::vector<int64_t> dimensions, bool uneven = false) {
     partition made(DIST_PARTITION_SPLIT, std::move(shape), product(dimensions));
     made.dimensions_ = std::move(dimensions);
@@ -71,13 +72,13 @@ class partition {
   static partition replicate(std::vector<int64_t> shape, int32_t num_logical_devices) {
     return partition(DIST_PARTITION_REPLICATE, std::move(shape), num_logical_devices);
   }
-  // Of C's numbers; what they point to is copied.
+  // From the C struct; the arrays are copied.
   explicit partition(const dist_partition &given)
       : c_(given),
         shape_(given.shape, given.shape + given.ndim),
         dimensions_(given.dimensions, given.dimensions + given.num_dimensions) {}
 
-  // Throws where a tensor cannot be partitioned so.
+  // Throws if a tensor cannot be partitioned in this way.
   void check() const {
     const dist_partition c = get();
     dist::check(dist_partition_check(&c));
@@ -113,7 +114,7 @@ class partition {
   static int32_t product(const std::vector<int64_t> &dimensions) noexcept {
     int64_t parts = 1;
     for (const int64_t each : dimensions) {
-      if (each < 1 || each > DIST_MAX_REPLICAS) return 0;  // which is refused
+      if (each < 1 || each > DIST_MAX_REPLICAS) return 0;  // which is rejected
       parts = parts * each <= DIST_MAX_MESH_POSITIONS ? parts * each : DIST_MAX_MESH_POSITIONS + 1;
     }
     return static_cast<int32_t>(parts);
@@ -123,7 +124,8 @@ class partition {
   std::vector<int64_t> shape_, dimensions_;
 };
 
-// What a logical device has of a sharded value: a view, borrowed from the value, and where in the whole it begins.
+// The shard that a logical device has of a sharded value: a view, borrowed from the value, and the position at which it
+// begins.
 struct value_shard {
   dist::const_tensor tensor;
   std::vector<int64_t> begin;
@@ -142,7 +144,7 @@ inline value_shard value::shard(int32_t logical_device) const {
   return {dist::const_tensor(view), std::move(begin)};
 }
 
-// How many bytes a reshard brings to a logical device; -1: to all of them together.
+// The number of bytes that a reshard moves to a logical device; -1 = to all of them together.
 inline int64_t reshard_bytes(const partition &from, const partition &to, dist_dtype dtype,
                              int32_t logical_device = -1) {
   const dist_partition c_from = from.get(), c_to = to.get();
@@ -151,7 +153,7 @@ inline int64_t reshard_bytes(const partition &from, const partition &to, dist_dt
   return bytes;
 }
 
-// How far around its tile of a tensor a device sees, in each dimension; what is empty is 0.
+// The width of the halo around a device's tile of a tensor, in each dimension; empty lists count as 0.
 class halo {
  public:
   explicit halo(std::vector<int64_t> parts, std::vector<int64_t> low = {}, std::vector<int64_t> high = {},
@@ -220,7 +222,7 @@ inline void replica::halo_exchange(const const_tensor &in, const halo &around, c
   const auto given = options.get();
   dist::check(dist_halo_exchange(handle_, &tile, &c, &wider, &given));
 }
-// dist::nothing where this device has nothing.
+// Pass dist::nothing if this device has nothing.
 inline void replica::reshard(const partition &from, const partition &to, const const_tensors &in,
                              const tensors &out, const collective_options &options) const {
   const dist_partition c_from = from.get(), c_to = to.get();

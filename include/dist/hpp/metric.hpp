@@ -4,7 +4,7 @@
 
 #include "variable.hpp"
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_METRIC_EXPERIMENTAL_HPP)
 #define DIST_HPP_METRIC_EXPERIMENTAL_HPP
@@ -20,7 +20,7 @@ class metric {
     handle_.reset(made);
   }
 
-  // Adds a batch to this replica's copy, without meeting anybody.
+  // Adds a batch to this replica's copy, without waiting for other replicas.
   void update(const replica &caller, const const_tensors &values, const const_tensors &labels = nothing,
               const const_tensors &weights = nothing) const {
     check(dist_metric_update(caller.get(), handle_.get(), values.in(), labels.in(), weights.in()));
@@ -46,8 +46,9 @@ class metric {
   std::unique_ptr<dist_metric, destroy> handle_;
 };
 
-// A replica's share of the loss, of the losses' type T: the sum over replicas is the average over the global batch. With a
-// global_batch_size `caller` may be replica(nullptr); 0: what this replica has, times the replicas.
+// A replica's share of the loss, with the dtype T of the losses; the sum over all replicas is the average over the
+// global batch. With a global_batch_size, `caller` may be replica(nullptr); 0 = the size of this replica's batch times
+// the number of replicas.
 template <class T>
 T average_loss(const replica &caller, const const_tensor &per_example_loss, int64_t global_batch_size = 0,
                const const_tensors &sample_weight = nothing) {
@@ -57,7 +58,7 @@ T average_loss(const replica &caller, const const_tensor &per_example_loss, int6
   check(dist_average_loss(caller.get(), &losses, sample_weight.in(), global_batch_size, &out));
   return share;
 }
-// A replica's share of a loss that every replica has whole.
+// A replica's share of a loss that is the same on all replicas.
 template <class T>
 T scale_regularization_loss(const replica &caller, const const_tensor &loss) {
   T share{};

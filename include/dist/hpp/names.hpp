@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/names.hpp: the names of what dist/types.h numbers, and options of communication, of collective.h.
+// dist/hpp/names.hpp: names of the constants in dist/types.h, and the communication options of collective.h.
 #ifndef DIST_HPP_NAMES_HPP
 #define DIST_HPP_NAMES_HPP
 
@@ -11,7 +11,7 @@
 namespace dist {
 
 namespace detail {
-// A text that a function of the C API writes into a buffer: call(buffer, its size).
+// A text that a C function writes into a buffer: call(buffer, its size).
 template <class Call>
 std::string text_in(std::size_t room, Call &&call) {
   std::string text(room, '\0');
@@ -25,24 +25,24 @@ inline std::size_t room_for(const char *job) noexcept {
 }
 }  // namespace detail
 
-// How a program asks its collectives to be done: C's options, with what they say of themselves.
+// Communication options for collectives: the C struct, with methods that describe it.
 struct communication_options : dist_communication_options {
   communication_options() noexcept : dist_communication_options(DIST_COMMUNICATION_OPTIONS_INIT) {}
 
-  // What `over` gives, else what these do.
+  // The fields that `over` sets, and these for the rest.
   communication_options merge(const communication_options &over) const {
     communication_options merged;
     check(dist_communication_options_merge(this, &over, &merged));
     return merged;
   }
-  // As TensorFlow prints them.
+  // The text that TensorFlow prints for them.
   std::string describe() const;  // Experimental.
 };
 
 }  // namespace dist
 #endif  // DIST_HPP_NAMES_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_NAMES_EXPERIMENTAL_HPP)
 #define DIST_HPP_NAMES_EXPERIMENTAL_HPP
@@ -51,8 +51,8 @@ struct communication_options : dist_communication_options {
 
 namespace dist {
 
-// The name of an enum's value, and the value of a name in any case; `domain` is a DIST_ENUM_.... NULL for a number that
-// has no name.
+// The name of an enum's value, and the value of a name in any case; `domain` is a DIST_ENUM_.... NULL if the number has
+// no name.
 inline const char *enum_name(int32_t domain, int32_t value) noexcept { return dist_enum_name(domain, value); }
 inline int32_t enum_from_name(int32_t domain, const char *name) {
   int32_t value = 0;
@@ -82,7 +82,7 @@ inline const char *shard_policy_name(int32_t policy) noexcept {
   return enum_name(DIST_ENUM_SHARD_POLICY, policy);
 }
 
-// SUM or MEAN: other operators are no reduction of values from outside.
+// SUM or MEAN: values outside runs cannot be reduced with other operators.
 inline reduce_op reduce_op_from_name(const char *name) {
   return static_cast<reduce_op>(enum_from_name(DIST_ENUM_VALUE_REDUCTION, name));
 }
@@ -106,7 +106,7 @@ inline int32_t shard_policy_from_name(const char *name) {
   return enum_from_name(DIST_ENUM_SHARD_POLICY, name);
 }
 
-// A device's name in full.
+// The full name of a device.
 inline std::string canonical_device(const char *name) {
   return detail::text_in(detail::name_room,
                          [&](char *out, std::size_t room) { return dist_canonical_device(name, out, room); });

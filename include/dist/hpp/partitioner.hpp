@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/partitioner.hpp: partitioner.h for C++: into how many parts a variable is divided, and which rows a part has.
+// dist/hpp/partitioner.hpp: partitioner.h for C++: the division of a variable into parts, and the rows of each part.
 // All of it is experimental.
 #ifndef DIST_HPP_PARTITIONER_HPP
 #define DIST_HPP_PARTITIONER_HPP
@@ -9,7 +9,7 @@
 
 #endif  // DIST_HPP_PARTITIONER_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_PARTITIONER_EXPERIMENTAL_HPP)
 #define DIST_HPP_PARTITIONER_EXPERIMENTAL_HPP
@@ -22,7 +22,7 @@ namespace dist {
 namespace detail {
 template <class Divide>
 std::vector<int64_t> partitions(const std::vector<int64_t> &shape, Divide &&divide) {
-  std::vector<int64_t> parts(shape.size() + 1);  // never empty: an array that is not NULL
+  std::vector<int64_t> parts(shape.size() + 1);  // never empty, so that the pointer is not NULL
   check(divide(shape.data(), shape.size(), parts.data()));
   parts.pop_back();
   return parts;
@@ -45,7 +45,7 @@ inline std::vector<int64_t> min_size_shards(const std::vector<int64_t> &shape, i
   });
 }
 
-// max_shards 0: any number.
+// max_shards 0 = no limit.
 inline std::vector<int64_t> max_size_shards(const std::vector<int64_t> &shape, int32_t axis,
                                             int64_t element_bytes, int64_t max_shard_bytes,
                                             int32_t max_shards = 0) {

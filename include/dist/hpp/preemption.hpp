@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/preemption.hpp: preemption.h for C++: jobs that save a checkpoint before they lose a machine. All of it is
-// experimental.
+// dist/hpp/preemption.hpp: preemption.h for C++: jobs that save a checkpoint before a machine is preempted. All of it
+// is experimental.
 #ifndef DIST_HPP_PREEMPTION_HPP
 #define DIST_HPP_PREEMPTION_HPP
 
@@ -9,7 +9,7 @@
 
 #endif  // DIST_HPP_PREEMPTION_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_PREEMPTION_EXPERIMENTAL_HPP)
 #define DIST_HPP_PREEMPTION_EXPERIMENTAL_HPP
@@ -23,7 +23,7 @@
 
 namespace dist {
 
-// What a training loop has. It ends before its strategy, and holds the variables of its options.
+// The preemption handler of a training loop. Destroy it before its strategy. It retains the variables of its options.
 class preemption_handler {
  public:
   preemption_handler(const strategy_ref &owner, const dist_preemption_options &options) : owner_(owner) {
@@ -40,9 +40,9 @@ class preemption_handler {
   preemption_handler(const preemption_handler &) = delete;
   preemption_handler &operator=(const preemption_handler &) = delete;
 
-  // Any thread, also a signal's handler.
+  // Any thread; also in a signal handler.
   void notify() const noexcept { dist_preemption_notify(handle_); }
-  // As strategy_ref::run().
+  // Like strategy_ref::run().
   template <class Body>
   void run(Body &&body) const {
     check_not_over();
@@ -55,7 +55,7 @@ class preemption_handler {
     owner_.run(std::forward<Body>(body), options);
     count_run();
   }
-  // DIST_PREEMPTION_NONE, SAVED or OVER. A cancel object ends the wait.
+  // Returns DIST_PREEMPTION_NONE, SAVED or OVER. A cancel object ends the wait.
   int32_t save_if_preempted(dist_cancel *cancel = nullptr) const {
     int32_t state = DIST_PREEMPTION_NONE;
     check(dist_preemption_save_if_preempted(handle_, cancel, &state));
@@ -66,7 +66,7 @@ class preemption_handler {
   [[nodiscard]] dist_preemption_handler *get() const noexcept { return handle_; }
 
  private:
-  // The C function says what it says of a job that is over, and runs nothing then.
+  // If the job should end, the C function returns its usual error and runs nothing.
   void check_not_over(dist_cancel *cancel = nullptr) const {
     if (save_if_preempted(cancel) == DIST_PREEMPTION_OVER)
       check(dist_preemption_run(handle_, nullptr, nullptr, nullptr));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/replica.hpp: run.h, collective.h and mesh.h for C++: what a replica, or one of its logical devices, does
-// inside its function. Defined beside what they are about, but for the short ones.
+// dist/hpp/replica.hpp: run.h, collective.h and mesh.h for C++: the operations of a replica, or of one of its logical
+// devices, inside its function. All except short methods are defined in the header of their subject.
 #ifndef DIST_HPP_REPLICA_HPP
 #define DIST_HPP_REPLICA_HPP
 
@@ -19,13 +19,13 @@ class versions;
 template <class Content>
 struct seen_version;
 
-// Where along an axis of its replica's devices a logical device is, of how many.
+// The position of a logical device along an axis of its replica's devices, and the size of the axis.
 struct axis_place {
   int32_t index;
   int32_t size;
 };
 
-// One replica, inside its function. A handle to copy at will; it does not outlive the function.
+// One replica, inside its function. The handle can be copied freely, but must not outlive the function.
 class replica : public collectives<void> {
  public:
   explicit replica(dist_replica *handle) noexcept : collectives(handle) {}
@@ -36,24 +36,25 @@ class replica : public collectives<void> {
   strategy_ref strategy() const noexcept { return strategy_ref(dist_replica_strategy(handle_)); }
   [[nodiscard]] dist_replica *get() const noexcept { return handle_; }
 
-  // The same collectives: begin().all_reduce(...) is under way when it returns, plan().all_reduce(...) is planned.
+  // The same collectives: begin().all_reduce(...) is asynchronous, plan().all_reduce(...) is planned.
   collectives<work> begin() const noexcept { return collectives<work>(handle_); }
   collectives<dist::plan> plan() const noexcept { return collectives<dist::plan>(handle_); }
 
-  // The function goes on on another thread: this one lets go, the other one attaches; and back again.
+  // Lets the function continue on another thread: this thread detaches, the other one attaches; and back again.
   void detach() const;  // Experimental.
   void attach() const;  // Experimental.
 
   // ---- Requests (serve.hpp)
-  // What the instance has got by C's function; instance_state<type>() where that is dist::instances'. NULL: none.
+  // The state that a C function created for the instance; NULL if there is none. With dist::instances, use
+  // instance_state<type>().
   void *instance_state() const noexcept;  // Experimental.
-  // Throws where the function that this replica runs is to end.
+  // Throws if the function that this replica runs should stop.
   void check() const;  // Experimental.
-  // What this run sees of a series, the same to its end.
+  // The version of a series that this run sees, the same until it ends.
   template <class Content>
   seen_version<Content> version(const versions<Content> &of) const;  // Experimental.
 
-  // body(begin, end), on this replica's share of the cores. What it throws ends the loop, and is thrown here.
+  // Calls body(begin, end) on this replica's share of the cores. An exception ends the loop and is rethrown here.
   template <class Body>
   void parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&body) const;
 
@@ -70,15 +71,16 @@ class replica : public collectives<void> {
         [&](dist_value **out) { return dist_all_gather_value(handle_, given.get(), &c, out); });
   }
 
-  // Reduces gradients and updates parameters with them; the norm before the clip, where `how` has one (collective.hpp).
+  // Reduces gradients and updates parameters with them; returns the norm before clipping, if `how` clips
+  // (collective.hpp).
   double reduce_apply(const reduction &op, const tensors &gradients, const tensors &parameters,
                       const apply &how, const collective_options &options = {}) const;  // Experimental.
-  // fn(strategy_ref, args) runs once for all replicas, and gives a value or nothing (run.hpp).
+  // Runs fn(strategy_ref, args) once for all replicas; it returns a value or nothing (run.hpp).
   template <class Fn>
   value merge_call(Fn &&fn, const value &args = {}, const collective_options &options = {}) const;
 
   // ---- Variables (variable.hpp)
-  // The strategy's variable of this name, made by the first run that asks for it.
+  // The strategy's variable with this name, created by the first run that asks for it.
   variable_ref variable(const char *name, const const_tensor &initial) const;  // Experimental.
   variable_ref variable(const char *name, const const_tensor &initial,
                         const dist_variable_options &options) const;  // Experimental.
@@ -89,7 +91,7 @@ class replica : public collectives<void> {
                     const collective_options &options = {}) const;  // Experimental.
   void scatter(const variable_ref &variable, int32_t how, const value &slices,
                const collective_options &options = {}) const;  // Experimental.
-  // As strategy_ref::update_values(), from inside replicas (cross_replica.hpp).
+  // Like strategy_ref::update_values(), inside replicas (cross_replica.hpp).
   template <class Fn>
   value update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs = {},
                bool ungrouped = false) const;
@@ -99,13 +101,13 @@ class replica : public collectives<void> {
                                  bool uneven = false) const;
   value assign_to_logical_device(const value &given, int32_t logical_device) const;
   value replicate_to_logical_devices(const value &given) const;
-  // body(device, args) or body(device, args, kwargs), once on every logical device, at the same time.
+  // Calls body(device, args) or body(device, args, kwargs) once on every logical device, at the same time.
   template <class Body>
   value run_on_devices(Body &&body, const value &args, const value &kwargs,
                        const dist_devices_options &options) const;  // Experimental.
   template <class Body>
   value run_on_devices(Body &&body, const value &args = {}, const value &kwargs = {}) const;  // Experimental.
-  // Of a logical device; -1: this is a replica.
+  // The replica of a logical device; -1 if this is a replica.
   int32_t device_replica() const noexcept;              // Experimental.
   std::array<int32_t, 4> device_coordinates() const;    // Experimental.
   axis_place device_axis(const char *name) const;       // Experimental.
@@ -128,7 +130,7 @@ void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&bod
     struct loop {
       plain *body;
       std::atomic<bool> over{false};
-      std::exception_ptr thrown{};  // by the piece that set `over`
+      std::exception_ptr thrown{};  // by the part that set `over`
     } all{std::addressof(body)};
     dist::check(dist_parallel_for(
         handle_, begin, end, grain,
@@ -153,7 +155,7 @@ void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&bod
 }  // namespace dist
 #endif  // DIST_HPP_REPLICA_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_REPLICA_EXPERIMENTAL_HPP)
 #define DIST_HPP_REPLICA_EXPERIMENTAL_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/rpc.hpp: rpc.h for C++: methods of other processes. All of it is experimental.
+// dist/hpp/rpc.hpp: rpc.h for C++: remote procedure calls. All of it is experimental.
 //
 //     dist::rpc_server server("127.0.0.1:29600");
 //     server.add("twice", [](const dist::rpc_call &, const dist::value &given) { return twice(given); });
@@ -15,7 +15,7 @@
 
 #endif  // DIST_HPP_RPC_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_RPC_EXPERIMENTAL_HPP)
 #define DIST_HPP_RPC_EXPERIMENTAL_HPP
@@ -33,12 +33,12 @@
 
 namespace dist {
 
-// What a call comes to, later: fetch() waits for it, and throws its error; get() is the handle, as everywhere. One that
-// nobody holds any more is given up.
+// The future result of a call. fetch() waits for it and throws its error; get() returns the C handle. Releasing the
+// last reference cancels the call.
 class remote_value {
  public:
   remote_value() noexcept = default;
-  // Takes over a reference.
+  // Takes a reference.
   static remote_value adopt(dist_remote_value *handle) noexcept {
     remote_value owned;
     owned.handle_ = handle;
@@ -52,7 +52,7 @@ class remote_value {
     return *this;
   }
 
-  // Waits for it: its value, or its error, each time the same. timeout_ns < 0: as long as the call may take.
+  // Waits and returns the value or throws the error, the same each time. timeout_ns < 0: as long as the call may take.
   value fetch(int64_t timeout_ns = -1) const {
     dist_value *out = nullptr;
     check(dist_remote_value_get(handle_, timeout_ns, &out));
@@ -66,14 +66,15 @@ class remote_value {
   dist_remote_value *handle_ = nullptr;
 };
 
-// What a method knows of a call, while it is in it.
+// Information about a call, for its method; valid during the call.
 class rpc_call {
  public:
   explicit rpc_call(const dist_rpc_context &context) noexcept : context_(&context) {}
   const char *method() const noexcept { return context_->method; }
-  // How long the client waits in all; 0: without limit.
+  // How long the client waits in total; 0 = no limit.
   int64_t timeout_ns() const noexcept { return context_->timeout_ns; }
-  // Whether nobody waits for the result any more; and the cancel object that says so, for what the method waits in.
+  // Whether the result is no longer needed, and the cancel object that is signalled then, for calls in which the method
+  // waits.
   bool cancelled() const noexcept { return dist_cancel_signalled(context_->cancel) != 0; }
   dist_cancel *cancel() const noexcept { return context_->cancel; }
 
@@ -81,7 +82,7 @@ class rpc_call {
   const dist_rpc_context *context_;
 };
 
-// Offers methods.
+// Offers methods to clients.
 class rpc_server {
  public:
   explicit rpc_server(const std::string &address) {
@@ -90,7 +91,7 @@ class rpc_server {
   rpc_server(const std::string &address, const dist_rpc_server_options &options) {
     check(dist_rpc_server_create(nullptr, detail::for_c(address), &options, &handle_));
   }
-  // Not inside one of its methods.
+  // Must not be called inside one of its methods.
   ~rpc_server() {
     if (dist_rpc_server_destroy(handle_) != DIST_OK) {
     }
@@ -103,8 +104,8 @@ class rpc_server {
   rpc_server(const rpc_server &) = delete;
   rpc_server &operator=(const rpc_server &) = delete;
 
-  // fn(const rpc_call &, const value &) gives the result, or throws: an error's code and words go to the client. It is
-  // kept until the server ends, and called on several threads at a time.
+  // fn(const rpc_call &, const value &) returns the result or throws; the client receives the code and text of the
+  // error. It is kept until the server is destroyed, and called from several threads concurrently.
   template <class Fn>
   void add(const std::string &method, Fn &&fn) {
     using held = std::decay_t<Fn>;
@@ -121,10 +122,10 @@ class rpc_server {
           }
         },
         kept.get(), [](void *user_data) { delete static_cast<held *>(user_data); }));
-    (void)kept.release();  // the server's now
+    (void)kept.release();  // now owned by the server
   }
   void start() const { check(dist_rpc_server_start(handle_)); }
-  // Where clients find it, with the port that the system has chosen.
+  // The address for clients, with the port that the system has chosen.
   std::string address() const { return dist_rpc_server_address(handle_); }
   [[nodiscard]] dist_rpc_server *get() const noexcept { return handle_; }
 
@@ -132,7 +133,7 @@ class rpc_server {
   dist_rpc_server *handle_ = nullptr;
 };
 
-// Calls methods of a server, which need not be there yet.
+// Calls the methods of a server, which need not exist yet.
 class rpc_client {
  public:
   explicit rpc_client(const std::string &address) {
@@ -150,7 +151,7 @@ class rpc_client {
   rpc_client(const rpc_client &) = delete;
   rpc_client &operator=(const rpc_client &) = delete;
 
-  // Waits for the method's result. No arguments: nothing.
+  // Waits for the method's result. No arguments: NONE.
   value call(const std::string &method, const value &arguments = {},
              const dist_rpc_call_options *options = nullptr) const {
     dist_value *out = nullptr;

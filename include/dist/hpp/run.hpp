@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/run.hpp: run.h for C++: runs, and merge calls. An exception that leaves a replica's function ends
-// the run for all, and arrives, as itself, at the caller; so does one that leaves a merge function.
+// dist/hpp/run.hpp: run.h for C++: runs and merge calls. An exception that leaves a replica's function ends the run for
+// all replicas and is rethrown to the caller; so is one that leaves a merge function.
 #ifndef DIST_HPP_RUN_HPP
 #define DIST_HPP_RUN_HPP
 
@@ -11,7 +11,8 @@ namespace dist {
 
 namespace detail {
 
-// The function of one run with values, and what it throws on its members: replicas, or a replica's logical devices.
+// The function of one run with values, and the exceptions that it threw on its members: replicas, or a replica's
+// logical devices.
 template <class Body>
 struct values_body {
   Body *body;
@@ -26,7 +27,7 @@ struct values_body {
   }
 };
 
-// With a deadline the call may return before its functions do: then the last one out ends this.
+// With a timeout, the call may return before its functions do: then the last function to return deletes this object.
 template <class Body>
 struct lasting_body {
   Body body;
@@ -41,8 +42,8 @@ struct lasting_body {
   }
 };
 
-// Runs `body` by start(fn, user_data, out): dist_run_values() or dist_run_on_devices(). `culprit` tells from the report
-// which member's exception it is that has to be thrown.
+// Runs `body` with start(fn, user_data, out): dist_run_values() or dist_run_on_devices(). `culprit` returns, from the
+// report, the member whose exception must be thrown.
 template <class Body, class Start, class Culprit>
 value run_body(Body &&body, int32_t members, int64_t timeout_ns, Start &&start, Culprit &&culprit) {
   using plain = std::remove_reference_t<Body>;
@@ -171,7 +172,7 @@ value replica::merge_call(Fn &&fn, const value &args, const collective_options &
 }  // namespace dist
 #endif  // DIST_HPP_RUN_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_RUN_EXPERIMENTAL_HPP)
 #define DIST_HPP_RUN_EXPERIMENTAL_HPP
@@ -182,7 +183,7 @@ namespace dist {
 
 // ---- Optimizer steps -------------------------------------------------------------------------------------
 
-// How reduce_apply() uses a reduced gradient.
+// The way in which reduce_apply() uses a reduced gradient.
 class apply {
  public:
   static apply sgd(double learning_rate, double momentum = 0) noexcept {
@@ -192,7 +193,8 @@ class apply {
     made.options_.momentum = momentum;
     return made;
   }
-  // fn(const dist_block &), for each piece of each tensor; named, and noexcept: it runs inside the library.
+  // fn(const dist_block &) is called for each part of each tensor. It must be a named object and noexcept, because it
+  // runs inside the library.
   template <class Fn>
   static apply with(Fn &fn) noexcept {
     static_assert(std::is_nothrow_invocable_v<Fn &, const dist_block &>,
@@ -205,7 +207,8 @@ class apply {
     made.options_.user_data = detail::address_of(fn);
     return made;
   }
-  // Lists like the parameters, one after another: one for momentum, as many as a function of the host's wants.
+  // State lists, each like the list of parameters, one after another: one for momentum, or as many as a host function
+  // needs.
   apply &states(const tensor_list &lists) noexcept {
     options_.states = lists.get();
     num_states_ = lists.size();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/scope.hpp: scope.h for C++: which strategy and replica the calling thread is with.
+// dist/hpp/scope.hpp: scope.h for C++: the current strategy and replica of the calling thread.
 
 #include "variable.hpp"
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_SCOPE_EXPERIMENTAL_HPP)
 #define DIST_HPP_SCOPE_EXPERIMENTAL_HPP
 
 namespace dist {
 
-// This thread is in the strategy's scope until this ends: const auto scope = strategy.scope();
+// Keeps this thread in the strategy's scope until the guard is destroyed: const auto scope = strategy.scope();
 class [[nodiscard]] scope_guard {
  public:
   explicit scope_guard(const strategy_ref &strategy) : strategy_(strategy) {
@@ -25,7 +25,7 @@ class [[nodiscard]] scope_guard {
   strategy_ref strategy_;
 };
 
-// Variables that this thread makes are placed with another until this ends.
+// Colocates the variables that this thread creates with another one until the guard is destroyed.
 class [[nodiscard]] colocation_guard {
  public:
   colocation_guard(const strategy_ref &strategy, const value &variable) : strategy_(strategy) {
@@ -44,9 +44,9 @@ inline colocation_guard strategy_ref::colocate(const value &variable) const {
   return colocation_guard(*this, variable);
 }
 
-// Makes a strategy this thread's own outside scopes; a strategy_ref of none: none any more.
+// Sets the strategy that is current on this thread outside scopes; an empty strategy_ref removes it.
 inline void set_strategy(const strategy_ref &strategy) { check(dist_set_strategy(strategy.get())); }
-// Of this thread's scope or function, or set, or else its default one.
+// The strategy of this thread's scope or function, or the one that was set, or the thread's default strategy.
 inline strategy_ref get_strategy() {
   const strategy_ref found(dist_get_strategy());
   if (found) return found;
@@ -56,7 +56,7 @@ inline strategy_ref get_strategy() {
 }
 inline bool has_strategy() noexcept { return dist_has_strategy() != 0; }
 inline bool in_cross_replica_context() noexcept { return dist_in_cross_replica_context() != 0; }
-// None in the cross-replica context.
+// Empty in cross-replica context.
 inline replica get_replica() noexcept { return replica(dist_get_replica()); }
 
 }  // namespace dist

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/serve.hpp: serve.h for C++: requests, each on one free replica. All of it is experimental.
+// dist/hpp/serve.hpp: serve.h for C++: requests, each on one idle replica. All of it is experimental.
 //
 //     dist::strategy strategy(2);
 //     dist::instances instances(strategy, [](dist::replica) { return model("encoder"); });
 //
 //     dist::request one = strategy.submit([&](dist::replica here) { answer(dist::instance_state<model>(here)); });
-//     one.wait();                                     // throws what the function threw
+//     one.wait();                                     // throws the exception of the function
 //
-//     dist::completions completions;                  // its descriptor() is in the host's epoll set
+//     dist::completions completions;                  // add its descriptor() to your epoll set
 //     strategy.submit(completions, [request](dist::replica here) { request->answer(here); }, options, request);
 //     while (dist::request ended = completions.next(0)) respond(ended.user_data());
 #ifndef DIST_HPP_SERVE_HPP
@@ -18,7 +18,7 @@
 
 #endif  // DIST_HPP_SERVE_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_SERVE_EXPERIMENTAL_HPP)
 #define DIST_HPP_SERVE_EXPERIMENTAL_HPP
@@ -42,7 +42,7 @@ namespace dist {
 
 namespace detail {
 
-// What an instance has: an object of a type that its makers and its users name alike.
+// The state of an instance: an object of a type that the functions which create and use it agree on.
 template <class State>
 inline constexpr char state_type = 0;
 
@@ -61,7 +61,7 @@ struct held_state final : instance_state {
   explicit held_state(Make &&make) : instance_state(&state_type<State>), state(make()) {}
 };
 
-// The functions of the host's that make states, and what they threw.
+// The host functions that create states, and the exceptions that they threw.
 struct instance_functions {
   failures thrown;
   virtual ~instance_functions() = default;
@@ -90,16 +90,16 @@ struct no_warm_up {
 
 }  // namespace detail
 
-// The replicas of a strategy, ready for requests until this ends: then what was accepted is brought to its end.
+// Keeps a strategy's replicas ready for requests. The destructor waits until accepted requests have completed.
 class instances {
  public:
   explicit instances(const strategy_ref &of) : of_(of) { check(dist_instances_open(of.get(), nullptr)); }
-  // With functions of C's, where the options have some.
+  // With the C functions in the options, if any.
   instances(const strategy_ref &of, const dist_instances_options &options) : of_(of) {
     check(dist_instances_open(of.get(), &options));
   }
-  // make(replica), on each instance's thread, gives its state, of any type that can be moved: instance_state<type>(). Then
-  // warm_up(replica) is called there. What they throw is thrown here.
+  // make(replica) runs on each instance's thread and returns its state, of any movable type: instance_state<type>().
+  // Then warm_up(replica) runs there. The constructor throws their exceptions.
   template <class Make, class = std::enable_if_t<std::is_invocable_v<Make &, replica>>>
   instances(const strategy_ref &of, Make &&make)
       : instances(of, std::forward<Make>(make), detail::no_warm_up()) {}
@@ -126,7 +126,7 @@ class instances {
   }
   ~instances() {
     if (of_ && dist_instances_close(of_.get(), -1) != DIST_OK)
-      (void)functions_.release();  // may still be asked for
+      (void)functions_.release();  // may still be called
   }
   instances(instances &&other) noexcept
       : of_(std::exchange(other.of_, strategy_ref())), functions_(std::move(other.functions_)) {}
@@ -138,10 +138,11 @@ class instances {
   instances(const instances &) = delete;
   instances &operator=(const instances &) = delete;
 
-  // Closes them now. Throws DIST_DEADLINE_EXCEEDED where requests were cancelled; they are closed all the same.
+  // Closes the instances now. Throws DIST_DEADLINE_EXCEEDED if requests were cancelled; the instances are closed
+  // nevertheless.
   void close(int64_t timeout_ns = -1) {
     const dist_status status = dist_instances_close(of_.get(), timeout_ns);
-    if (status == DIST_DEADLINE_EXCEEDED) (void)functions_.release();  // a function may still be inside
+    if (status == DIST_DEADLINE_EXCEEDED) (void)functions_.release();  // a function may still be running
     if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) of_ = strategy_ref();
     check(status);
   }
@@ -161,7 +162,7 @@ inline void *replica::instance_state() const noexcept { return dist_instance_sta
 
 inline void replica::check() const { dist::check(dist_replica_check(handle_)); }
 
-// What the instance that this replica is has got by the function that dist::instances was given.
+// The state of this replica's instance, as created by the function that was passed to dist::instances.
 template <class State>
 State &instance_state(const replica &here) {
   auto *const held = static_cast<detail::instance_state *>(here.instance_state());
@@ -176,7 +177,7 @@ State &instance_state(const replica &here) {
 
 namespace detail {
 
-// A request's function and what it threw, until whoever holds it lets go.
+// A request's function and the exception that it threw, until its last user releases it.
 struct submitted {
   failures thrown;
   void *user_data = nullptr;
@@ -212,8 +213,8 @@ inline dist_status call_submitted(dist_replica *handle, void *user_data) {
 
 }  // namespace detail
 
-// A function that one replica runs, from submit() until this ends, which then cancels it and waits for it. Inside
-// a replica of the same strategy nobody may wait: there it is cancelled alone.
+// A function scheduled with submit(). The destructor cancels it and waits for it. Inside a replica of the same
+// strategy, waiting is not allowed, and the destructor only cancels it.
 class request {
  public:
   request() noexcept = default;
@@ -229,17 +230,17 @@ class request {
   request &operator=(const request &) = delete;
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  // Whether it has ended; throws how it failed: what its function threw, or error.
+  // Whether it has completed. If it failed, throws the exception of its function, or dist::error.
   bool test() const {
     int32_t done = 0;
     checked(dist_work_test(handle_, &done));
     return done != 0;
   }
   void wait(int64_t timeout_ns = 0) const { checked(dist_work_wait(handle_, timeout_ns)); }
-  // Ends it early: at once where it is queued; replica::check() says so where its function runs.
+  // Cancels it: at once if it is queued; otherwise replica::check() fails in its function.
   void cancel() const { dist::check(dist_work_cancel(handle_)); }
   [[nodiscard]] dist_work *get() const noexcept { return handle_; }
-  // What submit() got as user_data.
+  // The user_data that was passed to submit().
   void *user_data() const noexcept { return own_ == nullptr ? nullptr : own_->user_data; }
 
  private:
@@ -247,7 +248,7 @@ class request {
   friend class completions;
   request(dist_work *handle, detail::submitted *own) noexcept : handle_(handle), own_(own) {}
 
-  // It is somebody else's.
+  // Another object owns it.
   void forget() noexcept {
     handle_ = nullptr;
     own_ = nullptr;
@@ -259,7 +260,7 @@ class request {
   }
   void end() noexcept {
     if (own_ == nullptr) return;
-    // Its function uses what it was given until it has returned, and holds that itself from its beginning on.
+    // The function may use its captures until it has returned; it holds them itself from its start.
     int32_t done = 0;
     if (dist_work_test(handle_, &done) == DIST_OK && done == 0 && dist_work_cancel(handle_) == DIST_OK &&
         dist_work_wait(handle_, -1) == DIST_FAILED_PRECONDITION) {
@@ -275,9 +276,8 @@ class request {
   detail::submitted *own_ = nullptr;
 };
 
-// Waits until one of them has ended: its index. Throws how that one failed, in libdist's words; its test() throws what its
-// function threw.
-// A template, so that an empty list stays one of works.
+// Waits until one of them has completed and returns its index. If that one failed, throws libdist's error; its test()
+// throws the exception of its function. This is a template so that an empty list is not ambiguous with one of works.
 template <class Request, class = std::enable_if_t<std::is_same_v<Request, request>>>
 std::size_t wait_any(const std::vector<Request> &requests, int64_t timeout_ns = 0) {
   std::vector<dist_work *> handles;
@@ -286,8 +286,8 @@ std::size_t wait_any(const std::vector<Request> &requests, int64_t timeout_ns = 
   return wait_any(handles.data(), handles.size(), timeout_ns);
 }
 
-// Where requests arrive that have ended. It ends before the strategies whose requests arrive here, and then waits for those
-// that have not arrived.
+// A queue of completed requests. Destroy it before the strategies whose requests it receives; the destructor waits for
+// outstanding requests.
 class completions {
  public:
   completions() { check(dist_completions_create(nullptr, &handle_)); }
@@ -303,13 +303,14 @@ class completions {
   completions(const completions &) = delete;
   completions &operator=(const completions &) = delete;
 
-  // The request that ended first; one that is false: none has within timeout_ns (0: at once; < 0: no limit).
+  // The request that completed first; converts to false if none completes within timeout_ns (0: does not wait; < 0: no
+  // limit).
   request next(int64_t timeout_ns = -1) {
     dist_work *ended = nullptr;
     check(dist_completions_next(handle_, timeout_ns, &ended));
     return ended == nullptr ? request() : taken(ended);
   }
-  // Readable while there is something to take, for poll() and epoll.
+  // Readable while the queue is not empty, for poll() and epoll.
   int32_t descriptor() const {
     int32_t number = -1;
     check(dist_completions_descriptor(handle_, &number));
@@ -353,7 +354,7 @@ void strategy_ref::submit(completions &to, Body &&body, dist_submit_options opti
   const dist_status status = dist_submit(handle_, detail::call_submitted, own.get(), &options, nullptr);
   if (status != DIST_OK) to.awaited_.fetch_sub(1, std::memory_order_relaxed);
   check(status);
-  (void)own.release();  // of who takes it
+  (void)own.release();  // now owned by the receiver
 }
 template <class Body>
 void strategy_ref::submit(completions &to, Body &&body) const {
@@ -382,7 +383,7 @@ void strategy_ref::submit_then(Body &&body, Done &&done, dist_submit_options opt
     static_cast<detail::submitted *>(user_data)->done(ended);
   };
   check(dist_submit(handle_, detail::call_submitted, own.get(), &options, nullptr));
-  (void)own.release();  // of its own end
+  (void)own.release();  // now owned by its own completion
 }
 template <class Body, class Done>
 void strategy_ref::submit_then(Body &&body, Done &&done) const {

@@ -2,7 +2,7 @@
 //
 // dist/hpp/server.hpp: server.h for C++: parameter servers, and workers that run closures. All of it is experimental.
 //
-//     dist::server server;                                    the task that TF_CONFIG says
+//     dist::server server;                                    // the task that TF_CONFIG specifies
 //     server.add("train", [](const dist::closure &closure, const dist::value &batch) {
 //       closure.assign("w", DIST_ASSIGN_SUB, gradient_of(closure.read("w"), batch));
 //       return dist::value();
@@ -16,7 +16,7 @@
 
 #endif  // DIST_HPP_SERVER_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_SERVER_EXPERIMENTAL_HPP)
 #define DIST_HPP_SERVER_EXPERIMENTAL_HPP
@@ -37,7 +37,7 @@
 namespace dist {
 
 namespace detail {
-// Reads variables by `read(names, n, out_values)`.
+// Reads variables with `read(names, n, out_values)`.
 template <class Read>
 std::vector<value> read_by_name(const std::vector<std::string> &names, Read &&read) {
   std::vector<const char *> texts;
@@ -51,16 +51,17 @@ std::vector<value> read_by_name(const std::vector<std::string> &names, Read &&re
 }
 }  // namespace detail
 
-// What a function on a worker knows of the job, while it runs.
+// A running closure, for its function.
 class closure {
  public:
   explicit closure(dist_closure *handle) noexcept : handle_(handle) {}
 
   const char *name() const noexcept { return dist_closure_name(handle_); }
-  // How many closures were scheduled before it.
+  // The number of closures that were scheduled before it.
   int64_t id() const noexcept { return dist_closure_id(handle_); }
   int32_t worker() const noexcept { return dist_closure_worker(handle_); }
-  // Whether nobody wants its result any more; and the cancel object that says so, for what the function waits in.
+  // Whether the result is no longer needed, and the cancel object that is signalled then, for calls in which the
+  // function waits.
   bool cancelled() const noexcept { return dist_cancel_signalled(cancel()) != 0; }
   dist_cancel *cancel() const noexcept { return dist_closure_cancel(handle_); }
 
@@ -70,13 +71,13 @@ class closure {
     });
   }
   value read(const std::string &variable) const { return read(std::vector<std::string>{variable}).front(); }
-  // Rows of a variable by indices i32 or i64 [k].
+  // Reads rows of a variable by indices i32 or i64 [k].
   value read_rows(const std::string &variable, const value &indices) const {
     dist_value *out = nullptr;
     check(dist_closure_read_rows(handle_, detail::for_c(variable), indices.get(), &out));
     return value::adopt(out);
   }
-  // What changes variables does so once the closure has ended well.
+  // The methods that change variables take effect after the closure has succeeded.
   void assign(const std::string &variable, int32_t how, const value &given) const {
     check(dist_closure_assign(handle_, detail::for_c(variable), how, given.get()));
   }
@@ -89,7 +90,7 @@ class closure {
     for (const std::string &each : variables) texts.push_back(detail::for_c(each));
     check(dist_closure_update(handle_, detail::for_c(function), texts.data(), texts.size(), arguments.get()));
   }
-  // What coordinator::create_per_worker() has made on this worker.
+  // The value that coordinator::create_per_worker() created on this worker.
   value per_worker(const std::string &name) const {
     dist_value *out = nullptr;
     check(dist_closure_per_worker(handle_, detail::for_c(name), &out));
@@ -101,10 +102,10 @@ class closure {
   dist_closure *handle_;
 };
 
-// A task that a coordinator gives work to.
+// A task to which a coordinator sends work.
 class server {
  public:
-  // The task that TF_CONFIG says.
+  // The task that TF_CONFIG specifies.
   server() { check(dist_server_create(nullptr, nullptr, DIST_TASK_UNSET, nullptr, &handle_)); }
   explicit server(const dist_server_options &options) {
     check(dist_server_create(nullptr, nullptr, DIST_TASK_UNSET, &options, &handle_));
@@ -113,13 +114,13 @@ class server {
          const dist_server_options *options = nullptr) {
     check(dist_server_create(cluster.get(), detail::for_c(job), index, options, &handle_));
   }
-  // At 127.0.0.1, for trying things out.
+  // On 127.0.0.1, for experiments.
   static server local(const dist_server_options *options = nullptr) {
     server made(nullptr);
     check(dist_server_create_local(options, &made.handle_));
     return made;
   }
-  // Not inside one of its closures.
+  // Must not be called inside one of its closures.
   ~server() {
     if (dist_server_destroy(handle_) != DIST_OK) {
     }
@@ -132,8 +133,8 @@ class server {
   server(const server &) = delete;
   server &operator=(const server &) = delete;
 
-  // fn(const closure &, const value &arguments) gives the result, or throws: an error's code and words go to the coordinator.
-  // It is kept until the server ends.
+  // fn(const closure &, const value &arguments) returns the result or throws; the coordinator receives the code and
+  // text of the error. It is kept until the server is destroyed.
   template <class Fn>
   void add(const std::string &name, Fn &&fn) {
     using held = std::decay_t<Fn>;
@@ -149,10 +150,10 @@ class server {
           }
         },
         kept.get(), [](void *user_data) { delete static_cast<held *>(user_data); }));
-    (void)kept.release();  // the server's now
+    (void)kept.release();  // now owned by the server
   }
-  // fn(std::vector<tensor> &variables, const value &arguments) writes the variables' elements, or throws: nothing has changed on this server
-  // then. It is kept until the server ends.
+  // fn(std::vector<tensor> &variables, const value &arguments) writes the variables' elements. If it throws, nothing
+  // changes on this server. It is kept until the server is destroyed.
   template <class Fn>
   void add_update(const std::string &name, Fn &&fn) {
     using held = std::decay_t<Fn>;
@@ -171,17 +172,17 @@ class server {
           }
         },
         kept.get(), [](void *user_data) { delete static_cast<held *>(user_data); }));
-    (void)kept.release();  // the server's now
+    (void)kept.release();  // now owned by the server
   }
   void start() const { check(dist_server_start(handle_)); }
   // "grpc://host:port", with the port that the system has chosen.
   std::string target() const { return dist_server_target(handle_); }
-  // Until its coordinator ends, or stop().
+  // Waits until its coordinator ends, or stop() is called.
   void join(int64_t timeout_ns = -1, const cancel *by = nullptr) const {
     check(dist_server_join(handle_, timeout_ns, by == nullptr ? nullptr : by->get()));
   }
   void stop() const noexcept { dist_server_stop(handle_); }
-  // What it has done, in Chrome's trace-event format, for Perfetto.
+  // A trace of what it has done, in Chrome's trace-event format, for Perfetto.
   std::string write_trace() const {
     return detail::text_of(
         [&](dist_text_fn fn, void *user_data) { return dist_server_write_trace(handle_, fn, user_data); });

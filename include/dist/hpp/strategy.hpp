@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/strategy.hpp: strategy.h for C++: strategies. A strategy_ref is a handle to copy at will, as merge
-// functions and get_strategy() give it; a strategy is one that ends what it holds. Their methods are all declared here,
-// and defined beside what they are about.
+// dist/hpp/strategy.hpp: strategy.h for C++. A strategy_ref is a handle that can be copied freely, such as merge
+// functions and get_strategy() provide; a strategy owns what it holds and destroys it. All their methods are declared
+// here, and defined in the header of their subject.
 #ifndef DIST_HPP_STRATEGY_HPP
 #define DIST_HPP_STRATEGY_HPP
 
@@ -11,7 +11,7 @@
 
 #include "names.hpp"
 
-// C's structs that experimental methods give or take.
+// C structs that experimental methods take or return.
 struct dist_strategy_properties;
 struct dist_reform_options;
 struct dist_cluster_resolver;
@@ -49,19 +49,20 @@ class strategy_ref {
   const char *device(int32_t replica_id) const;       // Experimental.
   const char *parameter_device(int32_t index) const;  // Experimental.
   dist_strategy_properties query() const;             // Experimental.
-  // NULL: the strategy is of one process.
+  // NULL if the strategy is in one process.
   dist_cluster_resolver *cluster_resolver() const;           // Experimental.
   device_assignment_ref device_assignment() const noexcept;  // Experimental.
 
   // ---- Running replicas (run.hpp)
-  // body(replica), once on every replica, at the same time. Throws what the failing replica threw, or error.
+  // Calls body(replica) once on every replica, at the same time. Throws the exception of the failing replica, or
+  // dist::error.
   template <class Body>
   void run(Body &&body) const;
-  // With a deadline (options.timeout_ns) the body is copied, and may be in use after the call.
+  // With a timeout (options.timeout_ns), the body is copied and may still be in use after the call.
   template <class Body>
   void run(Body &&body, const dist_run_options &options) const;
-  // The same with arguments and results: body(replica, args) or body(replica, args, kwargs) gives a value or nothing.
-  // With a deadline (options.timeout_ns) the body is copied, and may be in use after the call.
+  // The same with arguments and results: body(replica, args) or body(replica, args, kwargs) returns a value or nothing.
+  // With a timeout (options.timeout_ns), the body is copied and may still be in use after the call.
   template <class Body>
   value run_values(Body &&body, const value &args, const value &kwargs,
                    const dist_run_options &options) const;
@@ -71,31 +72,33 @@ class strategy_ref {
   value run_values(Body &&body, const value &args) const;
   template <class Body>
   value run_values(Body &&body) const;
-  // With DIST_THREADS_HOST: this thread is replica `replica_id` while it is in body(replica), and waits for the others.
+  // With DIST_THREADS_HOST: this thread becomes replica `replica_id` for the duration of body(replica), then waits for
+  // the others.
   template <class Body>
   void enter(int32_t replica_id, Body &&body) const;
   void cancel() const { check(dist_strategy_cancel(handle_)); }
 
   // ---- Requests, each on one free replica (serve.hpp)
-  // body(replica), once, on one replica that is free. The function is moved into what this returns.
+  // Schedules body(replica) on the next idle replica. The returned object owns the function.
   template <class Body>
   request submit(Body &&body) const;  // Experimental.
   template <class Body>
   request submit(Body &&body, const dist_submit_options &options) const;  // Experimental.
-  // The same; the request arrives at `to` when it has ended, with its user_data.
+  // The same; the completed request is added to `to`, with its user_data.
   template <class Body>
   void submit(completions &to, Body &&body) const;  // Experimental.
   template <class Body>
   void submit(completions &to, Body &&body, dist_submit_options options,
               void *user_data = nullptr) const;  // Experimental.
-  // The same; done(const request &), which is noexcept, is called when it has ended, on a thread of the library's.
+  // The same; done(const request &), which must be noexcept, is called on a library thread when the request has
+  // completed.
   template <class Body, class Done>
   void submit_then(Body &&body, Done &&done) const;  // Experimental.
   template <class Body, class Done>
   void submit_then(Body &&body, Done &&done, dist_submit_options options) const;  // Experimental.
-  // Ends what dist::instances, or the first submit(), has opened.
+  // Closes the instances that dist::instances or the first submit() opened.
   void close_instances(int64_t timeout_ns = -1) const;  // Experimental.
-  // With DIST_THREADS_HOST: this thread is instance `replica_id` until they close.
+  // With DIST_THREADS_HOST: this thread serves as instance `replica_id` until the instances close.
   void serve(int32_t replica_id) const;  // Experimental.
 
   // ---- Workers that come and go (workers.hpp)
@@ -103,7 +106,7 @@ class strategy_ref {
   void reform(const dist_reform_options &options) const;  // Experimental.
   bool reform_due() const;                                // Experimental.
 
-  // ---- Values and variables from outside (value.hpp, variable.hpp, cross_replica.hpp)
+  // ---- Values and variables outside runs (value.hpp, variable.hpp, cross_replica.hpp)
   template <class Fn>
   value values_from_function(Fn &&fn) const;
   value read(const variable_ref &variable) const;
@@ -111,9 +114,9 @@ class strategy_ref {
   void scatter(const variable_ref &variable, int32_t how, const value &slices) const;  // Experimental.
   bool created_in_scope(const value &variable) const;                                  // Experimental.
   const char *variable_device(const variable_ref &variable, int32_t copy) const;       // Experimental.
-  // Throws error DIST_DATA_LOSS, with the replica and the two elements, where the copies are no longer equal.
+  // Throws error DIST_DATA_LOSS, with the replica and the two elements, if the copies are not equal.
   void check_drift(const variable_ref &variable) const;  // Experimental.
-  // Where they are no longer equal.
+  // The first difference between the copies.
   dist_drift drift(const variable_ref &variable) const;  // Experimental.
 
   value reduce(reduce_op op, const value &given) const;
@@ -129,10 +132,10 @@ class strategy_ref {
   value gather(const value &given, int32_t axis) const;
   std::string destination_device(const destination &where) const;  // Experimental.
   value local_results(const value &given) const;
-  // fn(tensor copy, args) on every copy, some at the same time.
+  // Calls fn(tensor copy, args) on every copy, some at the same time.
   template <class Fn>
   void update(const variable_ref &variable, Fn &&fn, const value &args) const;
-  // fn(const dist_update_place &, args) or fn(const dist_update_place &, args, kwargs), one copy after another.
+  // Calls fn(const dist_update_place &, args) or fn(const dist_update_place &, args, kwargs), one copy after another.
   template <class Fn>
   value update_values(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
                       bool ungrouped = false) const;  // Experimental.
@@ -140,19 +143,19 @@ class strategy_ref {
   value update_non_slot(Fn &&fn, const value &args, const value &kwargs,
                         bool ungrouped = false) const;  // Experimental.
 
-  // ---- Looking inside (inspect.hpp)
+  // ---- Inspection (inspect.hpp)
   std::string explain() const;
   std::string write_trace() const;                              // Experimental.
   std::string write_metrics(const char *name = nullptr) const;  // Experimental.
   std::vector<dist_straggler> stragglers() const;               // Experimental.
 
-  // ---- Scopes (scope.hpp): they end with what these give
+  // ---- Scopes (scope.hpp): each ends when the returned guard is destroyed
   scope_guard scope() const;                               // Experimental.
   colocation_guard colocate(const value &variable) const;  // Experimental.
 
  protected:
-  // With functions of the host's (see strategy_functions): throws what they threw. A handle that libdist gave, as to a merge
-  // function, does not know of them, and throws an error in the same words.
+  // With host functions (see strategy_functions): throws the exception that they threw. A handle from libdist, such as
+  // that of a merge function, does not have access to these exceptions and throws an error with the same text.
   void check_call(dist_status status) const {
     if (status == DIST_OK) return;
     if (failures_ != nullptr) failures_->check(status);
@@ -170,18 +173,18 @@ struct strategy_functions;
 
 class strategy : public strategy_ref {
  public:
-  // A mirrored strategy; 0: as many replicas as there are usable CPUs.
+  // Creates a mirrored strategy; 0 = one replica per available CPU.
   explicit strategy(int32_t num_replicas = 0) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.num_replicas = num_replicas;
     check(dist_strategy_create(&options, &handle_));
   }
   explicit strategy(const dist_strategy_options &options) { check(dist_strategy_create(&options, &handle_)); }
-  // With functions of the host's, see cross_replica.hpp.
+  // With host functions, see cross_replica.hpp.
   strategy(dist_strategy_options options, strategy_functions functions);
   ~strategy() {
     if (dist_strategy_destroy(handle_) != DIST_OK)
-      (void)host_.release();  // it lives on, and so do its functions
+      (void)host_.release();  // the strategy still exists, so its functions must too
   }
   strategy(strategy &&other) noexcept { swap(other); }
   strategy &operator=(strategy &&other) noexcept {
@@ -191,13 +194,13 @@ class strategy : public strategy_ref {
   strategy(const strategy &) = delete;
   strategy &operator=(const strategy &) = delete;
 
-  // Ends it now; throws, and goes on, where a run is under way or groups or works are left.
+  // Destroys it now. If a run is in progress, or groups or works still exist, it throws and the strategy stays valid.
   void destroy() {
     check(dist_strategy_destroy(handle_));
     handle_ = nullptr;
   }
-  // Ends it whatever its replicas do. Throws DIST_DEADLINE_EXCEEDED where functions are still inside; it is gone all the
-  // same, and what they use ends with the last of them.
+  // Ends it even if replica functions do not return. Throws DIST_DEADLINE_EXCEEDED if functions are still running; the
+  // strategy is destroyed nevertheless, and the last function to return frees what it uses.
   void shutdown(int64_t timeout_ns);  // Experimental.
 
  private:
@@ -213,7 +216,7 @@ class strategy : public strategy_ref {
 }  // namespace dist
 #endif  // DIST_HPP_STRATEGY_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_STRATEGY_EXPERIMENTAL_HPP)
 #define DIST_HPP_STRATEGY_EXPERIMENTAL_HPP
@@ -255,7 +258,7 @@ inline dist_cluster_resolver *strategy_ref::cluster_resolver() const {
 inline void strategy::shutdown(int64_t timeout_ns) {
   const dist_status status = dist_strategy_shutdown(handle_, timeout_ns);
   if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) handle_ = nullptr;
-  if (status == DIST_DEADLINE_EXCEEDED) (void)host_.release();  // its functions may still be asked for
+  if (status == DIST_DEADLINE_EXCEEDED) (void)host_.release();  // its functions may still be called
   check(status);
 }
 

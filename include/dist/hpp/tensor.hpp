@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/tensor.hpp: views of the host's memory, to read (const_tensor) or to write too (tensor). A vector, array or span
-// is one as it stands; nothing is copied, and nothing allocated but for a list that is made in the call (see tensor_list).
+// dist/hpp/tensor.hpp: views of host memory, for reading (const_tensor) or also for writing (tensor). A vector, array
+// or span converts to one implicitly; nothing is copied, and memory is allocated only for a list that is created in the
+// call (see tensor_list).
 
-// Outside the guard, as what it includes.
+// Outside the guard: error.hpp has guards of its own, so that a later include can add its experimental part.
 #include "error.hpp"
 
 #ifndef DIST_HPP_TENSOR_HPP
@@ -15,7 +16,7 @@
 
 namespace dist {
 
-// C++ types that are a dtype: numbers and bool, not characters.
+// C++ types that correspond to a dtype: numbers and bool, not characters.
 template <class T>
 inline constexpr bool is_element = std::is_same_v<T, bool> || std::is_same_v<T, float> ||
                                    std::is_same_v<T, double> || std::is_same_v<T, std::complex<float>> ||
@@ -63,7 +64,7 @@ using pointee = std::remove_pointer_t<decltype(std::declval<Container &>().data(
 
 // ---- One tensor ------------------------------------------------------------------------------------------
 
-// A view of memory that is read, with a shape of its own, so that it can be made in one expression.
+// A read-only view of memory that stores its own shape, so that it can be created within one expression.
 class const_tensor {
  public:
   template <class T, class = detail::enable_if_element<T>>
@@ -74,14 +75,15 @@ class const_tensor {
       : const_tensor(data, dtype_of<std::remove_const_t<T>>(), shape.data(), shape.size()) {}
   template <class T, class = detail::enable_if_element<T>>
   const_tensor(T *data, std::size_t elements) : const_tensor(data, {static_cast<int64_t>(elements)}) {}
-  // Of a dtype that C++ has no type for: DIST_F16, DIST_BF16.
+  // With a dtype that has no C++ type: DIST_F16, DIST_BF16.
   const_tensor(const void *data, dist_dtype dtype, std::initializer_list<int64_t> shape)
       : const_tensor(data, dtype, shape.begin(), shape.size()) {}
-  // A vector, array or span: one dimension.
+  // From a vector, array or span: one dimension.
   template <class Container, class = detail::enable_if_element<detail::pointee<Container>>>
   const_tensor(Container &elements)  // NOLINT: meant to be implicit
       : const_tensor(elements.data(), elements.size()) {}
-  // A view from the library: its shape is copied, so that it may outlive the object it came from, data excepted.
+  // From a view that the library returned: the shape is copied, so it may outlive the object it came from; the data may
+  // not.
   explicit const_tensor(const dist_tensor &view)
       : const_tensor(view.data, view.dtype, view.shape, static_cast<std::size_t>(view.ndim)) {
     if (view.strides == nullptr) return;
@@ -91,10 +93,10 @@ class const_tensor {
   // The same memory with other strides, in elements, one for each dimension.
   const_tensor strided(std::initializer_list<int64_t> strides) const { return with_strides(*this, strides); }
 
-  // For the C API, whose struct is const where the memory is.
+  // For the C API. The struct is const if the memory is.
   [[nodiscard]] const dist_tensor get() const noexcept {
     return view();
-  }  // NOLINT: const, lest a tensor be made of it
+  }  // NOLINT: const, so that no tensor can be made from it
   dist_dtype dtype() const noexcept { return dtype_; }
   int32_t ndim() const noexcept { return ndim_; }
   int64_t size(int32_t dim) const { return shape_.at(static_cast<std::size_t>(dim)); }
@@ -103,7 +105,7 @@ class const_tensor {
     for (int32_t i = 0; i < ndim_; ++i) product *= shape_[static_cast<std::size_t>(i)];
     return product;
   }
-  // The data as T; throws where the dtype is another.
+  // The data as T; throws if the dtype differs.
   template <class T>
   const T *data() const {
     return typed<T>();
@@ -146,8 +148,8 @@ class const_tensor {
   std::array<int64_t, DIST_MAX_NDIM> strides_{};
 };
 
-// The same of memory that may be written, and so of nothing that is const. It is a const_tensor, never the other way. As
-// a pointer's, a tensor's own const says nothing of what it views.
+// A view of memory that can also be written, so never of const memory. A tensor converts to a const_tensor, never the
+// other way. As with a pointer, constness of the tensor itself does not make the memory const.
 class tensor : public const_tensor {
  public:
   template <class T, class = detail::enable_if_writable<T>>
@@ -163,7 +165,7 @@ class tensor : public const_tensor {
   explicit tensor(dist_tensor &view) : const_tensor(view) {}
   explicit tensor(dist_tensor &&view) : const_tensor(view) {}
 
-  // What is const is read: take a const_tensor of it.
+  // Deleted for const containers: use a const_tensor.
   template <class T, class Shape, class = detail::enable_if_read_only<T>>
   tensor(T *data, Shape &&shape) = delete;
   template <class T, class = detail::enable_if_read_only<T>, class = void>
@@ -184,14 +186,14 @@ class tensor : public const_tensor {
 
 // ---- Several ---------------------------------------------------------------------------------------------
 
-// Tensors for a call that comes again in every step: what the C API reads lies ready in it.
+// A list of tensors for a repeated call: it stores the structs that the C API reads.
 template <class View>
 class basic_tensor_list {
  public:
   explicit basic_tensor_list(std::vector<View> list) : list_(std::move(list)) { look(); }
   basic_tensor_list(std::initializer_list<View> list) : list_(list) { look(); }
   basic_tensor_list(const basic_tensor_list &other) : list_(other.list_) { look(); }
-  basic_tensor_list(basic_tensor_list &&other) noexcept = default;  // what the views point to moves along
+  basic_tensor_list(basic_tensor_list &&other) noexcept = default;  // the viewed storage moves along
   basic_tensor_list &operator=(basic_tensor_list other) noexcept {
     list_.swap(other.list_);
     views_.swap(other.views_);
@@ -215,11 +217,11 @@ class basic_tensor_list {
 using tensor_list = basic_tensor_list<tensor>;
 using const_tensor_list = basic_tensor_list<const_tensor>;
 
-// In the place of tensors that a member does not give, or does not get.
+// Passed by a member that does not give, or does not receive, tensors.
 struct nothing_t {};
 inline constexpr nothing_t nothing{};
 
-// What a function takes where it reads tensors: one, a list, or nothing. Made in the call, and gone with it.
+// Parameter type of functions that read tensors: accepts one tensor, a list, or nothing. Exists only during the call.
 class const_tensors {
  public:
   const_tensors(nothing_t) noexcept {}             // NOLINT: these are meant to be implicit
@@ -238,7 +240,7 @@ class const_tensors {
       : views_(list.get()), size_(list.size()), given_(true) {}
   const_tensors(const std::vector<const_tensor> &list) { look(list); }  // NOLINT
   const_tensors(const std::vector<tensor> &list) { look(list); }        // NOLINT
-  // {a, b, ...}: allocates, as a vector of tensors does; a list made once does not.
+  // {a, b, ...}: allocates memory, like a vector of tensors; a tensor_list created once does not.
   template <class... More, class = std::enable_if_t<(std::is_convertible_v<More &&, const_tensor> && ...)>>
   const_tensors(const const_tensor &first, const const_tensor &second, More &&...more)
       : made_{first, second, const_tensor(std::forward<More>(more))...} {
@@ -271,7 +273,7 @@ class const_tensors {
   bool given_ = false;
 };
 
-// The same where it writes to them.
+// Parameter type of functions that write tensors.
 class tensors : public const_tensors {
  public:
   tensors(nothing_t) noexcept : const_tensors(nothing) {}      // NOLINT: these are meant to be implicit
@@ -284,14 +286,14 @@ class tensors : public const_tensors {
   tensors(const tensor &first, const tensor &second, More &&...more)
       : const_tensors(first, second, tensor(std::forward<More>(more))...) {}
 
-  // What is const is read, and stands where a function takes const_tensors.
+  // Deleted for const containers: pass those to functions that take const_tensors.
   tensors(const const_tensor &one) = delete;
   tensors(const const_tensor_list &list) = delete;
   tensors(const std::vector<const_tensor> &list) = delete;
   template <class Container, class = detail::enable_if_read_only<detail::pointee<Container>>, class = void>
   tensors(Container &elements) = delete;
 
-  // libdist writes to the data alone.
+  // libdist writes only to the data.
   dist_tensor *out() const noexcept { return const_cast<dist_tensor *>(in()); }
 };
 
@@ -306,7 +308,7 @@ enum class reduce_op : int32_t {
   prod = DIST_REDUCE_PROD
 };
 
-// How contributions become one: a reduce_op, or the host's own operator (see reduce_with()).
+// The operator of a reduction: a reduce_op, or the host's own operator (see reduce_with()).
 class reduction {
  public:
   reduction(reduce_op op) noexcept : op_(static_cast<dist_reduce_op>(op)) {}  // NOLINT: meant to be implicit
@@ -315,10 +317,10 @@ class reduction {
       : op_(DIST_REDUCE_USER), dtype_(only), fn_(call), user_data_(data), element_bytes_(element_bytes) {}
 
   dist_reduce_op op() const noexcept { return op_; }
-  dist_dtype dtype() const noexcept { return dtype_; }  // of the only elements that it takes; 0: any
+  dist_dtype dtype() const noexcept { return dtype_; }  // the only dtype that it accepts; 0 = any
   dist_reduce_fn fn() const noexcept { return fn_; }
   void *user_data() const noexcept { return user_data_; }
-  std::size_t element_bytes() const noexcept { return element_bytes_; }  // 0: the dtype's
+  std::size_t element_bytes() const noexcept { return element_bytes_; }  // 0 = size of the dtype
 
  private:
   dist_reduce_op op_;
@@ -328,9 +330,10 @@ class reduction {
   std::size_t element_bytes_ = 0;
 };
 
-// fn(T, T) on each pair of elements. T is a dtype's type, or a struct of which the tensors' elements are parts (bytes,
-// say): none is cut. It is called from several threads at once, where nobody could catch what it throws:
-// declare it noexcept. It lives as long as the collective: name it, for one that is begun or planned.
+// Applies fn(T, T) to each pair of elements. T is the type of a dtype, or a struct that consists of several elements of
+// the tensors (bytes, for example); libdist never splits such a struct. fn is called from several threads, and nothing
+// can catch its exceptions: declare it noexcept. It must live as long as the collective: give it a name if the
+// collective is asynchronous or planned.
 template <class T, class Fn>
 reduction reduce_with(Fn &&fn) noexcept {
   using plain = std::remove_reference_t<Fn>;
@@ -353,7 +356,7 @@ reduction reduce_with(Fn &&fn) noexcept {
       detail::address_of(fn), only, is_element<T> ? 0 : sizeof(T));
 }
 
-// The same of fn(void *acc, const void *in, std::size_t count, dist_dtype): acc[i] = op(acc[i], in[i]), for elements of
+// The same for fn(void *acc, const void *in, std::size_t count, dist_dtype): acc[i] = op(acc[i], in[i]), on elements of
 // the dtype or of `element_bytes`.
 template <class Fn>
 reduction reduce_with(Fn &&fn, std::size_t element_bytes = 0) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/topology.hpp: the pure arithmetic of topology.h for C++: where devices are, whose they are, and which
-// part of a tensor each has. Arrays out are borrowed from their object; arrays of coordinates have 4 numbers a device.
+// dist/hpp/topology.hpp: topology.h for C++: topologies, device assignments and partitions. Arrays that are returned
+// are borrowed from their object; arrays of coordinates have 4 numbers per device.
 #ifndef DIST_HPP_TOPOLOGY_HPP
 #define DIST_HPP_TOPOLOGY_HPP
 
@@ -13,7 +13,7 @@ using coordinates = std::array<int32_t, 4>;
 
 // ---- Topologies ------------------------------------------------------------------------------------------
 
-// A topology that somebody else holds.
+// A topology that another object owns.
 class topology_ref {
  public:
   topology_ref() noexcept = default;
@@ -29,9 +29,9 @@ class topology_ref {
   const int32_t *device_coordinates() const noexcept;  // Experimental.
   std::size_t num_missing_devices() const noexcept;    // Experimental.
   const int32_t *missing_devices() const noexcept;     // Experimental.
-  // A TopologyProto.
+  // A serialized TopologyProto.
   std::string_view serialized() const noexcept;  // Experimental.
-  // -1: there is no device.
+  // -1 if there is no device.
   int32_t task_at(const coordinates &position) const;                                        // Experimental.
   int32_t device_at(const coordinates &position) const;                                      // Experimental.
   int32_t cpu_at(const coordinates &position) const;                                         // Experimental.
@@ -63,7 +63,7 @@ class topology : public topology_ref {
                                num_devices_per_task, nullptr, &handle_));
   }
   static topology from_serialized(std::string_view bytes);  // Experimental.
-  // The CPUs that this process may use.
+  // Of the CPUs that this process may use.
   static topology from_host();  // Experimental.
   ~topology() { dist_topology_destroy(handle_); }
   topology(topology &&other) noexcept : topology_ref(std::exchange(other.handle_, nullptr)) {}
@@ -86,7 +86,8 @@ class topology : public topology_ref {
 
 // ---- Device assignments ----------------------------------------------------------------------------------
 
-// An assignment that somebody else holds. Replicas and logical devices may be counted from the end: -1 is the last.
+// An assignment that another object owns. Negative indices of replicas and logical devices count from the end: -1 is
+// the last.
 class device_assignment_ref {
  public:
   device_assignment_ref() noexcept = default;
@@ -105,7 +106,7 @@ class device_assignment_ref {
                           const char *job = nullptr) const;  // Experimental.
   std::string host_name(int32_t replica = 0, int32_t logical_device = 0,
                         const char *job = nullptr) const;  // Experimental.
-  // Which replicas have their logical device in a task.
+  // The replicas whose given logical device is in a task.
   std::vector<int32_t> lookup_replicas(int32_t task, int32_t logical_device) const;  // Experimental.
 
  protected:
@@ -114,7 +115,7 @@ class device_assignment_ref {
 
 class device_assignment : public device_assignment_ref {
  public:
-  // Lays replicas out as blocks of devices; without a stride: 1 everywhere. device_order: DIST_DEVICE_ORDER_...
+  // Distributes replicas as blocks of devices; the default stride is 1 everywhere. device_order: DIST_DEVICE_ORDER_...
   static device_assignment build(const topology_ref &topology, const std::vector<int32_t> &computation_shape,
                                  int32_t num_replicas = 1, int32_t device_order = DIST_DEVICE_ORDER_AUTO,
                                  const std::vector<int32_t> &computation_stride = {}) {
@@ -135,7 +136,7 @@ class device_assignment : public device_assignment_ref {
   // One replica of one logical device, at (0, 0, 0, 0).
   static device_assignment single(const topology_ref &topology);  // Experimental.
   ~device_assignment() {
-    // Made here: as dist_device_assignment *.
+    // Created here, as a dist_device_assignment *.
     dist_device_assignment_destroy(const_cast<dist_device_assignment *>(handle_));
   }
   device_assignment(device_assignment &&other) noexcept { std::swap(handle_, other.handle_); }
@@ -159,7 +160,7 @@ class device_assignment : public device_assignment_ref {
 }  // namespace dist
 #endif  // DIST_HPP_TOPOLOGY_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_TOPOLOGY_EXPERIMENTAL_HPP)
 #define DIST_HPP_TOPOLOGY_EXPERIMENTAL_HPP

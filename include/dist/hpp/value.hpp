@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/value.hpp: value.h for C++: values and nests of them. A value is a counted reference: copies are
-// cheap and share it. What holds none is false, and stands for NULL where the C API takes it.
+// dist/hpp/value.hpp: value.h for C++: values and nests of them. A value is a counted reference, so copies are cheap
+// and share the data. A value without a reference converts to false and stands for NULL in calls.
 #ifndef DIST_HPP_VALUE_HPP
 #define DIST_HPP_VALUE_HPP
 
@@ -13,7 +13,7 @@ namespace dist {
 
 namespace detail {
 
-// What a value of the host's memory holds on to until libdist no longer uses it.
+// Keeps an object alive for a value that wraps host memory, until libdist no longer uses the memory.
 template <class Kept>
 void *box(Kept &&kept) {
   return new std::decay_t<Kept>(std::forward<Kept>(kept));
@@ -29,28 +29,28 @@ void unbox(void *boxed) {
 class value {
  public:
   value() noexcept = default;
-  // Takes over a reference; release() hands it over.
+  // Takes a reference; release() transfers it to the caller.
   static value adopt(dist_value *handle) noexcept {
     value owned;
     owned.handle_ = handle;
     return owned;
   }
   dist_value *release() noexcept { return std::exchange(handle_, nullptr); }
-  // One more reference to a value that somebody else holds.
+  // Adds a reference to a value that another owner holds.
   static value share(dist_value *handle) noexcept { return adopt(dist_value_retain(handle)); }
 
-  // A copy of a tensor.
+  // Copies a tensor.
   value(const strategy_ref &owner, const const_tensor &data) {
     const dist_tensor view = data.get();
     check(dist_value_create_tensor(owner.get(), &view, &handle_));
   }
-  // The host's own memory; it stays the host's until the value and all that is made of it have ended.
+  // Wraps host memory, which must stay valid until the value and everything made from it have been released.
   static value wrap(const strategy_ref &owner, const const_tensor &data) {
     const dist_tensor view = data.get();
     return made(
         [&](dist_value **out) { return dist_value_wrap_tensor(owner.get(), &view, nullptr, nullptr, out); });
   }
-  // The same; `kept` (the vector itself, a shared_ptr to it) is destroyed then, on whichever thread that is.
+  // The same; `kept` (such as the vector itself, or a shared_ptr to it) is destroyed then, on any thread.
   template <class Kept>
   static value wrap(const strategy_ref &owner, const const_tensor &data, Kept &&kept) {
     using held = std::decay_t<Kept>;
@@ -59,11 +59,11 @@ class value {
     value wrapped = made([&](dist_value **out) {
       return dist_value_wrap_tensor(owner.get(), &view, detail::unbox<held>, boxed.get(), out);
     });
-    (void)boxed.release();  // the value's now
+    (void)boxed.release();  // now owned by the value
     return wrapped;
   }
 
-  // One component for each replica; mirrored: known to be equal.
+  // One component for each replica; mirrored: all known to be equal.
   static value per_replica(const strategy_ref &owner, const std::vector<value> &items) {
     return compose(owner, items, dist_value_create_per_replica);
   }
@@ -91,16 +91,17 @@ class value {
     return made([&](dist_value **out) { return dist_value_create_none(owner.get(), out); });
   }
   static value text(const strategy_ref &owner, const char *words);  // Experimental.
-  // A pointer of the host's: borrowed, or owned by the value.
+  // A host pointer: borrowed, or owned by the value.
   static value object(const strategy_ref &owner, void *thing);  // Experimental.
   template <class T>
   static value object(const strategy_ref &owner, std::unique_ptr<T> thing);  // Experimental.
   // DIST_VALUE_INDEXED_SLICES, DIST_VALUE_RAGGED, DIST_VALUE_SPARSE.
   static value composite(const strategy_ref &owner, int32_t kind,
                          const std::vector<value> &parts);  // Experimental.
-  // Takes over a DLPack tensor, without a copy.
+  // Takes a DLPack tensor without copying it.
   static value from_dlpack(const strategy_ref &owner, DLManagedTensor *managed);  // Experimental.
-  // Shares the memory, to be read, though DLPack's struct cannot say so; the caller calls the result's deleter.
+  // Shares the memory, read-only (although DLPack's struct cannot express that). The caller must call the result's
+  // deleter.
   DLManagedTensor *to_dlpack() const;  // Experimental.
 
   ~value() { dist_value_release(handle_); }
@@ -112,12 +113,12 @@ class value {
   }
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  // Whether both are the same object, which is what merging goes by.
+  // Whether both are the same object; merging compares values in this way.
   bool operator==(const value &other) const noexcept { return handle_ == other.handle_; }
   bool operator!=(const value &other) const noexcept { return handle_ != other.handle_; }
   int32_t kind() const noexcept { return dist_value_kind(handle_); }
   std::size_t size() const noexcept { return dist_value_size(handle_); }
-  // By its number, of whatever integer type, or by its key.
+  // An item by its index, of any integer type, or by its key.
   template <class Index, class = std::enable_if_t<is_element<Index> && std::is_integral_v<Index>>>
   value operator[](Index index) const {
     dist_value *item = nullptr;
@@ -132,32 +133,32 @@ class value {
     return share(item);
   }
   value operator[](std::string_view key) const {
-    const std::string text(key);  // which ends with a zero
+    const std::string text(key);  // NUL-terminated
     return (*this)[detail::for_c(text)];
   }
   const char *key(std::size_t index) const noexcept { return dist_value_key(handle_, index); }
-  // To read: what is made of a value sees the same memory, and a variable's is written by its own functions.
+  // Read-only: everything made from a value shares its memory. To write a variable, use the variable's own functions.
   const_tensor tensor() const {
     dist_tensor view;
     check(dist_value_tensor(handle_, &view));
     return const_tensor(view);
   }
-  // What the value is, or NULL where it is something else. Borrowed from it.
+  // The text or object, or NULL if the value is of another kind. Borrowed from it.
   const char *text() const noexcept;  // Experimental.
   void *object() const noexcept;      // Experimental.
   template <class T>
   T *object() const noexcept;  // Experimental.
   variable_ref variable() const noexcept;
-  // Also of a copy of a variable, as local_results() gives them.
+  // Also for a copy of a variable, as local_results() returns them.
   variable_ref container() const noexcept;  // Experimental.
-  // Of a DIST_VALUE_SHARDED.
+  // For a DIST_VALUE_SHARDED.
   dist::partition partition() const;                      // Experimental.
   dist::value_shard shard(int32_t logical_device) const;  // Experimental.
-  // On one line, for people and logs.
+  // One line, for people and logs.
   std::string describe() const;  // Experimental.
   [[nodiscard]] dist_value *get() const noexcept { return handle_; }
 
-  // The value that make(dist_value **) makes.
+  // The value that make(dist_value **) creates.
   template <class Make>
   static value made(Make &&make) {
     dist_value *handle = nullptr;
@@ -183,7 +184,7 @@ class value {
 
 namespace detail {
 
-// A value that libdist lends to a function of the host's, which may keep a copy.
+// A value that libdist passes to a host function, which may keep a copy.
 class borrowed {
  public:
   explicit borrowed(dist_value *handle) noexcept : held_(value::adopt(handle)) {}
@@ -196,7 +197,7 @@ class borrowed {
   value held_;
 };
 
-// Calls a function of the host's that may give a value, and hands that over.
+// Calls a host function that may return a value, and transfers that value to libdist.
 template <class Call>
 void hand_over(dist_value **out, Call &&call) {
   if constexpr (std::is_void_v<std::invoke_result_t<Call &>>)
@@ -205,7 +206,7 @@ void hand_over(dist_value **out, Call &&call) {
     *out = value(call()).release();
 }
 
-// fn(first, args, kwargs), or fn(first, args) where it takes no named arguments.
+// Calls fn(first, args, kwargs), or fn(first, args) if it takes no named arguments.
 template <class Fn, class First>
 auto call_with(Fn &fn, const First &first, const value &args, const value &kwargs) {
   if constexpr (std::is_invocable_v<Fn &, const First &, const value &, const value &>)
@@ -216,7 +217,7 @@ auto call_with(Fn &fn, const First &first, const value &args, const value &kwarg
 
 }  // namespace detail
 
-// What a function makes for each replica: fn(const dist_value_context &) gives its component.
+// Creates a distributed value: fn(const dist_value_context &) returns the component of one replica.
 template <class Fn>
 value strategy_ref::values_from_function(Fn &&fn) const {
   using plain = std::remove_reference_t<Fn>;
@@ -236,7 +237,7 @@ value strategy_ref::values_from_function(Fn &&fn) const {
 }  // namespace dist
 #endif  // DIST_HPP_VALUE_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_VALUE_EXPERIMENTAL_HPP)
 #define DIST_HPP_VALUE_EXPERIMENTAL_HPP
@@ -258,7 +259,7 @@ value value::object(const strategy_ref &owner, std::unique_ptr<T> thing) {
   value wrapped = made([&](dist_value **out) {
     return dist_value_wrap_object(owner.get(), thing.get(), detail::unbox<T>, out);
   });
-  (void)thing.release();  // the value's now
+  (void)thing.release();  // now owned by the value
   return wrapped;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/variable.hpp: variable.h for C++: variables. What reads and writes them is a method of whose context
-// it is: strategy.assign(variable, ...) from outside, replica.assign(variable, ...) inside replicas.
+// dist/hpp/variable.hpp: variable.h for C++. The methods that read and write a variable belong to their context:
+// strategy.assign(variable, ...) outside replicas, replica.assign(variable, ...) inside them.
 #ifndef DIST_HPP_VARIABLE_HPP
 #define DIST_HPP_VARIABLE_HPP
 
@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// A variable that somebody else holds.
+// A variable that another object owns.
 class variable_ref {
  public:
   variable_ref() noexcept = default;
@@ -25,24 +25,24 @@ class variable_ref {
   bool trainable() const noexcept;           // Experimental.
   int32_t num_copies() const noexcept { return dist_variable_num_copies(handle_); }
   const char *copy_name(int32_t copy) const noexcept;  // Experimental.
-  // What a replica has of it: a view, to read, and for that replica to write.
+  // The copy that a replica uses, as a view: for reading, and for that replica to write.
   tensor component(int32_t replica_id) const {
     dist_tensor view;
     check(dist_variable_component(handle_, replica_id, &view));
     return tensor(view);
   }
-  // To pass it to a run; the value keeps its memory.
+  // As a value, to pass it to a run; the value keeps the variable's memory alive.
   value as_value() const {
     return value::made([&](dist_value **out) { return dist_value_create_variable(handle_, out); });
   }
-  // On one line, for people and logs.
+  // One line, for people and logs.
   std::string describe() const;  // Experimental.
 
  protected:
   dist_variable *handle_ = nullptr;
 };
 
-// A variable of the host's; values made of it keep its memory.
+// A variable that this object owns; values that refer to it keep its memory alive.
 class variable : public variable_ref {
  public:
   variable(const strategy_ref &owner, const const_tensor &initial, const char *name = nullptr,
@@ -55,7 +55,7 @@ class variable : public variable_ref {
   variable(const strategy_ref &owner, const const_tensor &initial, const dist_variable_options &options) {
     create(owner, initial, options);
   }
-  // initial() gives the first value.
+  // initial() returns the initial value.
   template <class Fn, class = std::enable_if_t<std::is_invocable_r_v<value, Fn &>>>
   variable(const strategy_ref &owner, Fn &&initial, dist_variable_options options) {
     using call = detail::callback<std::remove_reference_t<Fn>>;
@@ -67,7 +67,8 @@ class variable : public variable_ref {
     };
     once.thrown.check(dist_variable_create(owner.get(), nullptr, &options, &handle_));
   }
-  // Takes over a variable, as of dist_replica_variable(), which ends with its strategy otherwise.
+  // Takes ownership of a variable, for example from dist_replica_variable(), which otherwise is destroyed with its
+  // strategy.
   static variable adopt(dist_variable *handle) noexcept { return variable(handle); }
   ~variable() { dist_variable_destroy(handle_); }
   variable(variable &&other) noexcept : variable_ref(std::exchange(other.handle_, nullptr)) {}
@@ -112,7 +113,7 @@ inline void replica::assign(const variable_ref &variable, const const_tensor &gi
 }  // namespace dist
 #endif  // DIST_HPP_VARIABLE_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_VARIABLE_EXPERIMENTAL_HPP)
 #define DIST_HPP_VARIABLE_EXPERIMENTAL_HPP

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/version.hpp: version.h for C++: what all replicas read, replaced while they run. All of it is experimental.
+// dist/hpp/version.hpp: version.h for C++: data that all replicas read, replaced while they run. All of it is
+// experimental.
 //
 //     dist::versions<model> models;
 //     models.publish(load("v1"));
 //
-//     strategy.submit([&](dist::replica here) { answer(*here.version(models)); });    // the same one to its end
+//     strategy.submit([&](dist::replica here) { answer(*here.version(models)); });    // the same one until it ends
 //
 //     const int64_t number = models.publish(load("v2"));
-//     models.await(number);                         // v1 is gone
+//     models.await(number);                         // v1 has been destroyed
 #ifndef DIST_HPP_VERSION_HPP
 #define DIST_HPP_VERSION_HPP
 
@@ -16,7 +17,7 @@
 
 #endif  // DIST_HPP_VERSION_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_VERSION_EXPERIMENTAL_HPP)
 #define DIST_HPP_VERSION_EXPERIMENTAL_HPP
@@ -30,7 +31,7 @@
 
 namespace dist {
 
-// The version that a run sees, until that ends.
+// The version that a run sees; valid until the run ends.
 template <class Content>
 struct seen_version {
   Content *content;
@@ -40,14 +41,15 @@ struct seen_version {
   Content *operator->() const noexcept { return content; }
 };
 
-// A series of versions, each a Content that ends when nobody sees it any more: by its destructor, or what its shared_ptr has
-// in the place of that, which does not throw. What replicas change in one they guard themselves: it may be a const type.
+// A series of versions, each a Content that is destroyed when no run sees it any more: by its destructor or by its
+// shared_ptr's deleter, which must not throw. If replicas modify a version, they must synchronize themselves; Content
+// may be a const type.
 template <class Content>
 class versions {
  public:
   versions() { check(dist_versions_create(nullptr, &handle_)); }
   explicit versions(const dist_allocator &allocator) { check(dist_versions_create(&allocator, &handle_)); }
-  // The latest version ends when no run sees it any more.
+  // The latest version is destroyed when no run sees it any more.
   ~versions() { dist_versions_destroy(handle_); }
   versions(versions &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   versions &operator=(versions &&other) noexcept {
@@ -57,7 +59,8 @@ class versions {
   versions(const versions &) = delete;
   versions &operator=(const versions &) = delete;
 
-  // Makes it the latest version: its number, from 1 on. Runs go on with the ones that they see.
+  // Makes it the latest version and returns its number, starting at 1. Runs in progress continue with the versions that
+  // they see.
   int64_t publish(std::shared_ptr<Content> content) {
     auto held = std::make_unique<std::shared_ptr<Content>>(std::move(content));
     void *const address = const_cast<std::remove_const_t<Content> *>(held->get());
@@ -72,9 +75,9 @@ class versions {
   int64_t publish(std::remove_const_t<Content> &&content) {
     return publish(std::make_shared<Content>(std::move(content)));
   }
-  // The number of the latest one; 0: there is none.
+  // The number of the latest version; 0 if there is none.
   int64_t latest() const noexcept { return dist_versions_latest(handle_); }
-  // Waits until all versions before `number` are gone.
+  // Waits until all versions before `number` have been destroyed.
   void await(int64_t number, int64_t timeout_ns = -1) const {
     check(dist_versions_await(handle_, number, timeout_ns));
   }

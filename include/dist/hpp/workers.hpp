@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/workers.hpp: workers.h for C++: how workers that are strategies of one process reach each other, and how workers
-// that come and go re-form. All of it is experimental.
+// dist/hpp/workers.hpp: workers.h for C++: networks between workers in one process, and re-forming after workers are
+// lost or join. All of it is experimental.
 #ifndef DIST_HPP_WORKERS_HPP
 #define DIST_HPP_WORKERS_HPP
 
@@ -9,7 +9,7 @@
 
 #endif  // DIST_HPP_WORKERS_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_WORKERS_EXPERIMENTAL_HPP)
 #define DIST_HPP_WORKERS_EXPERIMENTAL_HPP
@@ -21,7 +21,7 @@
 
 namespace dist {
 
-// For dist_strategy_options.network, which holds it.
+// For dist_strategy_options.network, which retains it.
 class network {
  public:
   explicit network(int32_t num_workers) { check(dist_network_create(num_workers, nullptr, &handle_)); }

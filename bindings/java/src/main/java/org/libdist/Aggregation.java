@@ -5,15 +5,15 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** What an assignment inside replicas does with R given values (TensorFlow: VariableAggregation). */
+/** The aggregation of the R values that replicas assign to a variable (TensorFlow: VariableAggregation). */
 public enum Aggregation {
-    /** Each replica writes its own copy. */
+    /** Not combined: each replica writes its own copy. */
     NONE(0),
     /** Every copy gets their sum. */
     SUM(1),
     /** Every copy gets their mean. */
     MEAN(2),
-    /** Replica 0's value goes to all. */
+    /** All copies get replica 0's value. */
     ONLY_FIRST_REPLICA(3);
 
     final int code;

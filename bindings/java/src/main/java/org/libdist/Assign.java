@@ -3,7 +3,7 @@
 
 package org.libdist;
 
-/** How an assignment changes the variable. */
+/** The way in which an assignment changes a variable. */
 public enum Assign {
     /** It becomes the value. */
     SET(1),

@@ -15,7 +15,7 @@ public enum Collective {
     BARRIER(3),
     /** {@link Replica#mergeCall}, and what meets as it does. */
     MERGE_CALL(4),
-    /** The end of the replica function, where all meet too. */
+    /** The end of the replica function, where all replicas also wait for each other. */
     RETURN(5),
     /** {@link Replica#reduceToRoot}. */
     REDUCE(6),

@@ -6,15 +6,15 @@ package org.libdist;
 import org.libdist.internal.DistModule;
 
 /**
- * Which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits are the
- * same.
+ * The collective implementation that a program asks for (TensorFlow: CommunicationImplementation). It
+ * does not change the bits.
  */
 public enum Communication {
     /** libdist's choice. */
     AUTO(0),
     /** Accepted, and of no consequence. */
     RING(1),
-    /** Accepted; libdist's own, since its devices are host CPUs. */
+    /** Accepted, but libdist uses its own implementation: devices are host CPUs. */
     NCCL(2);
 
     final int code;

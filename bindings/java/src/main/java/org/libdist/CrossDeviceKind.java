@@ -6,8 +6,8 @@ package org.libdist;
 import org.libdist.internal.DistModule;
 
 /**
- * Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for
- * HOST's.
+ * The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only HOST can change
+ * the bits.
  */
 public enum CrossDeviceKind {
     /** The strategy's own. */

@@ -31,7 +31,7 @@ public enum DType {
     U64(12),
     /** Two F32: real, imaginary. */
     COMPLEX64(13),
-    /** One byte: 0 is false, all else true; written as 0 or 1. */
+    /** One byte: 0 is false, anything else is true; libdist writes 0 or 1. */
     BOOL(14);
 
     final int code;

@@ -3,11 +3,11 @@
 
 package org.libdist;
 
-/** In which order replicas and their logical devices lie in a mesh (TensorFlow: DeviceOrderMode). */
+/** The order of replicas and their logical devices in a mesh (TensorFlow: DeviceOrderMode). */
 public enum DeviceOrder {
-    /** Rings where they fit, else blocks. */
+    /** Rings if they fit, else blocks. */
     AUTO(0),
-    /** Each a neighbour of the next; an error where they do not fit. */
+    /** Each is a neighbour of the next; an error if that is impossible. */
     RING(1),
     /** Blocks. */
     MESH(2);

@@ -3,17 +3,17 @@
 
 package org.libdist;
 
-/** What a halo has beyond the edge of the whole tensor, of elements 0 .. n-1 in that dimension. */
+/** The content of a halo beyond the edge of the whole tensor; the elements of that dimension are 0 .. n-1. */
 public enum Edge {
     /** Zeros. */
     ZERO(0),
     /** From the other end: -1 is n-1. */
     WRAP(1),
-    /** The last element, again and again: -1 is 0. */
+    /** The last element, repeated: -1 is 0. */
     CLAMP(2),
     /** Mirrored at the last element: -1 is 1. */
     REFLECT(3),
-    /** Nothing: there the result ends. */
+    /** Nothing: the result ends at the edge. */
     NONE(4);
 
     final int code;

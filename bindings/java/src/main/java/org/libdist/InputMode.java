@@ -5,11 +5,11 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** How many pipelines make the batches (TensorFlow: InputReplicationMode). */
+/** The number of pipelines that produce batches (TensorFlow: InputReplicationMode). */
 public enum InputMode {
-    /** One; its elements are dealt to the replicas. */
+    /** One pipeline; its elements are divided among the replicas. */
     PER_WORKER(0),
-    /** One for each replica. */
+    /** One pipeline per replica. */
     PER_REPLICA(1);
 
     final int code;

@@ -3,7 +3,7 @@
 
 package org.libdist;
 
-/** How much a log line matters. */
+/** The severity of a log line. */
 public enum LogLevel {
     /** Something failed. */
     ERROR(1),

@@ -3,13 +3,13 @@
 
 package org.libdist;
 
-/** What a metric computes over all updates of all replicas. */
+/** The number that a metric computes over all updates of all replicas. */
 public enum MetricKind {
     /** The sum of w * x. */
     SUM(1),
     /** That, divided by the sum of w. */
     MEAN(2),
-    /** The share of updates whose label is the prediction. */
+    /** The fraction of predictions that equal their labels. */
     ACCURACY(3);
 
     final int code;

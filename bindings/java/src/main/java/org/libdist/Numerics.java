@@ -3,13 +3,13 @@
 
 package org.libdist;
 
-/** What the bits of a sum depend on. */
+/** The order of additions in a sum, which determines its bits. */
 public enum Numerics {
-    /** The contributions in the order of replica ids. */
+    /** Added in the order of replica ids. */
     ORDERED(0),
-    /** The contributions alone, whoever brings them: added exactly, rounded once. */
+    /** Added exactly and rounded once: independent of the order and of how replicas share the terms. */
     REPRODUCIBLE(1),
-    /** As ORDERED, but in pairs, pairs of pairs and so on: what costs least over many workers. */
+    /** Added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers. */
     TREE(2);
 
     final int code;

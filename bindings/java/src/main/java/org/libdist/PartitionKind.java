@@ -3,13 +3,13 @@
 
 package org.libdist;
 
-/** What the logical devices of a replica have of a tensor. */
+/** The way in which a tensor is distributed over the logical devices of a replica. */
 public enum PartitionKind {
-    /** Each a tile of it. */
+    /** Each device has one tile. */
     SPLIT(0),
-    /** One has it all, the others nothing. */
+    /** One device has the whole tensor, the others have nothing. */
     ASSIGN(1),
-    /** Each has all of it. */
+    /** Each device has the whole tensor. */
     REPLICATE(2);
 
     final int code;

@@ -5,11 +5,11 @@ package org.libdist;
 
 /** What a look at the notice came to: {@link PreemptionHandler#saveIfPreempted}. */
 public enum PreemptionState {
-    /** Nobody has given one. */
+    /** No notice has been given. */
     NONE(0),
-    /** The checkpoint is saved; the job goes on until its grace is over. */
+    /** The checkpoint is saved; the job continues until the grace period ends. */
     SAVED(1),
-    /** The checkpoint is saved for the last time: the job is to end. */
+    /** The checkpoint is saved for the last time: the job should end. */
     OVER(2);
 
     final int code;

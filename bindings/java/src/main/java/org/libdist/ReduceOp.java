@@ -5,7 +5,7 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** How contributions become one. */
+/** The operator of a reduction. */
 public enum ReduceOp {
     /** Added, left to right by replica id. */
     SUM(1),

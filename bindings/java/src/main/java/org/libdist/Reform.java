@@ -7,7 +7,7 @@ package org.libdist;
 public enum Reform {
     /** When {@link Strategy#reform()} is called. */
     EXPLICIT(0),
-    /** Also at the begin of a run, where it is due. */
+    /** Also at the start of a run, if it is due. */
     AT_NEXT_RUN(1);
 
     final int code;

@@ -3,7 +3,7 @@
 
 package org.libdist;
 
-/** On which threads the replicas run. */
+/** The threads that run the replicas. */
 public enum ReplicaThreads {
     /** run()'s caller is replica 0; the others are library threads. */
     CALLER(0),

@@ -3,11 +3,11 @@
 
 package org.libdist;
 
-/** Where a scan begins. */
+/** The first term of a scan. */
 public enum ScanKind {
-    /** Replica r's own contribution is in its result. */
+    /** The result of replica r includes its own contribution. */
     INCLUSIVE(0),
-    /** Only those of replicas 0 .. r-1 are. */
+    /** The result of replica r covers replicas 0 .. r-1 only. */
     EXCLUSIVE(1);
 
     final int code;

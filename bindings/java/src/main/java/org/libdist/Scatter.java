@@ -3,13 +3,13 @@
 
 package org.libdist;
 
-/** How rows change a variable: row indices[k] of the variable becomes op(that row, values[k]). */
+/** The operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]). */
 public enum Scatter {
     /** Added. */
     ADD(1),
     /** Subtracted. */
     SUB(2),
-    /** The row is replaced; of an index that comes twice the last counts. */
+    /** The row is replaced; if an index occurs twice, the last one wins. */
     UPDATE(3),
     /** Multiplied. */
     MUL(4),
@@ -19,7 +19,7 @@ public enum Scatter {
     MIN(6),
     /** The larger one. */
     MAX(7),
-    /** UPDATE under leading dimensions that indices, values and variable share. */
+    /** UPDATE below leading dimensions that indices, values and the variable share. */
     BATCH_UPDATE(8);
 
     final int code;

@@ -5,17 +5,17 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** How a dataset is divided between workers (TensorFlow: AutoShardPolicy). */
+/** The way in which a dataset is divided among workers (TensorFlow: AutoShardPolicy). */
 public enum ShardPolicy {
-    /** Every worker sees all. */
+    /** Every worker sees all elements. */
     OFF(-1),
-    /** FILE where the source reads files, else DATA. */
+    /** FILE if the source reads files, else DATA. */
     AUTO(0),
     /** File i goes to worker i mod W. */
     FILE(1),
     /** Element i goes to worker i mod W. */
     DATA(2),
-    /** Where the source says that it is to be done. */
+    /** As the source requests with its shard_hint option. */
     HINT(3);
 
     final int code;

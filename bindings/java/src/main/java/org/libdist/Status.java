@@ -17,25 +17,25 @@ public enum Status {
     DEADLINE_EXCEEDED(4),
     /** No such key, name or file. */
     NOT_FOUND(5),
-    /** A name is taken. */
+    /** The name is already in use. */
     ALREADY_EXISTS(6),
-    /** The system refuses. */
+    /** The operating system denied access. */
     PERMISSION_DENIED(7),
-    /** No memory, or no thread could be made. */
+    /** Out of memory, or a thread could not be created. */
     RESOURCE_EXHAUSTED(8),
     /** Right arguments, wrong moment: closed, its run has ended, or in the other context. */
     FAILED_PRECONDITION(9),
     /** A peer failed first; the report names it. */
     ABORTED(10),
-    /** Past the end: a dataset has no further batch. */
+    /** Past the end: the dataset has no more batches. */
     OUT_OF_RANGE(11),
-    /** Not offered by this strategy, dtype or build. */
+    /** Not supported by this strategy, dtype or build. */
     UNIMPLEMENTED(12),
-    /** A defect of libdist: please report it. */
+    /** A bug in libdist: please report it. */
     INTERNAL(13),
     /** A worker or service cannot be reached. */
     UNAVAILABLE(14),
-    /** A file or message is cut short or corrupt. */
+    /** A file or message is truncated or corrupt. */
     DATA_LOSS(15);
 
     final int code;

@@ -3,21 +3,21 @@
 
 package org.libdist;
 
-/** How values and variables are placed. */
+/** The kind of a strategy, which determines where values and variables are placed. */
 public enum StrategyKind {
     /** R replicas; every variable has R equal copies. */
     MIRRORED(0),
-    /** One replica, for programs that run on one or many. */
+    /** One replica, for programs that run on one or on many. */
     ONE_DEVICE(1),
-    /** One replica: what a program has that never chose a strategy. */
+    /** One replica; used by programs that do not choose a strategy. */
     DEFAULT(2),
-    /** R replicas; every variable has one copy, which all of them read. */
+    /** R replicas; every variable has one copy, which all replicas read. */
     CENTRAL_STORAGE(3),
     /** As MIRRORED, of replicas made of logical devices: see {@link StrategyOptions#deviceAssignment}. */
     MESH(4),
-    /** As MIRRORED, with replicas in all workers of a cluster. */
+    /** Like MIRRORED, with replicas in all workers of a cluster. */
     MULTI_WORKER_MIRRORED(5),
-    /** Variables and closures of a coordinator are on servers. */
+    /** Variables on servers; a coordinator runs closures on workers. */
     PARAMETER_SERVER(6);
 
     final int code;

@@ -5,15 +5,15 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** When the copies of a variable are brought together (TensorFlow: VariableSynchronization). */
+/** The time at which the copies of a variable are combined (TensorFlow: VariableSynchronization). */
 public enum Synchronization {
-    /** The strategy's choice: on writing. */
+    /** The strategy decides: on writing. */
     AUTO(0),
     /** Never; mirrored strategies refuse it. */
     NONE(1),
     /** An assignment inside replicas is aggregated, and all copies stay equal. */
     ON_WRITE(2),
-    /** Each replica writes its own copy; a read from outside aggregates them. */
+    /** Each replica writes its own copy; a read from outside aggregates the copies. */
     ON_READ(3);
 
     final int code;

@@ -4,17 +4,17 @@
 package org.libdist;
 
 /**
- * How a worker reaches those that are other processes; workers.h says what the environment has to do with
- * it.
+ * The transport between workers that are separate processes; workers.h lists the environment variables
+ * for it.
  */
 public enum Transport {
-    /** As DIST_TRANSPORT in the environment says, else GRPC; or NONE where that cannot be had. */
+    /** The one named by DIST_TRANSPORT in the environment; else GRPC, or NONE if gRPC cannot be used. */
     AUTO(0),
-    /** Nothing leads to them: the first call that needs one is UNAVAILABLE. */
+    /** No transport: the first call that needs another worker fails with UNAVAILABLE. */
     NONE(1),
-    /** GRPC, between the addresses of the cluster. */
+    /** Over gRPC, between the addresses in the cluster. */
     GRPC(2),
-    /** The same, with data over Gloo: plain text, on further ports. */
+    /** Control over gRPC, data over Gloo: not encrypted, on additional ports. */
     GLOO(3);
 
     final int code;

@@ -3,13 +3,13 @@
 
 package org.libdist;
 
-/** What a value is. */
+/** The kind of a value. */
 public enum ValueKind {
     /** A tensor. */
     TENSOR(1),
     /** One value for each replica. */
     PER_REPLICA(2),
-    /** The same, known to be equal. */
+    /** One value for each replica, all known to be equal. */
     MIRRORED(3),
     /** A list of values. */
     LIST(4),
@@ -17,9 +17,9 @@ public enum ValueKind {
     DICT(5),
     /** A variable, to be passed to a run. */
     VARIABLE(6),
-    /** Nothing: all of them count as the same value. */
+    /** Nothing; all such values count as the same value. */
     NONE(7),
-    /** A list of another kind: the two never merge with each other. */
+    /** Like a list, but the two kinds do not merge with each other. */
     TUPLE(8),
     /** A text. */
     TEXT(9),
@@ -27,11 +27,11 @@ public enum ValueKind {
     OBJECT(10),
     /** Rows of a larger tensor: values, indices, dense shape. */
     INDEXED_SLICES(11),
-    /** Rows of different lengths: values, row splits (one or several). */
+    /** Rows of different lengths: values, and one or more row splits. */
     RAGGED(12),
     /** Single elements of a tensor: indices, values, dense shape. */
     SPARSE(13),
-    /** A tensor, and which logical device of a replica has which part of it. */
+    /** A tensor, with the part of it that each logical device of a replica holds. */
     SHARDED(14);
 
     final int code;
