@@ -15,7 +15,7 @@ from pathlib import Path
 DEFAULTS = {"Context": "Any, concurrent.", "Blocks": "Never.", "Owns": "Nothing.", "Errors": "None.", "Since": "0.1"}
 TENSOR_FIELDS = ["Shape", "Order"]
 # A function that is like another one but for what it works on.
-LIKE = re.compile(r"As (dist_\w+)\(\)[,.]")
+LIKE = re.compile(r"(?:As|Like) (dist_\w+)\(\)[,.]")
 
 
 def faults_of(function: dict, names: dict[str, bool]):
