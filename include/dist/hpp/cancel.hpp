@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/cancel.hpp: cancel objects, of run.h for C++: what any thread can ask to end early.
+// dist/hpp/cancel.hpp: cancel objects (run.h), with which any thread can end a run or a collective early.
 //
 //     dist::cancel stop;
 //     dist_run_options options = DIST_RUN_OPTIONS_INIT;
 //     options.cancel = stop.get();
-//     strategy.run(body, options);        // throws dist::error, CANCELLED, where another thread calls stop.signal("why")
+//     strategy.run(body, options);        // throws dist::error (CANCELLED) if another thread calls stop.signal("why")
 
 #include "error.hpp"
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CANCEL_EXPERIMENTAL_HPP)
 #define DIST_HPP_CANCEL_EXPERIMENTAL_HPP
@@ -29,9 +29,10 @@ class cancel {
   cancel(const cancel &) = delete;
   cancel &operator=(const cancel &) = delete;
 
-  // For options: dist_run_options, dist_devices_options, collective_options.
+  // For the options dist_run_options, dist_devices_options and collective_options.
   [[nodiscard]] dist_cancel *get() const noexcept { return handle_; }
-  // Ends what was begun with it, and what is begun with it from now on. Any thread may; a second time changes nothing.
+  // Cancels everything that was started with this object or will be. Any thread may call it; later calls have no
+  // effect.
   void signal(const char *reason = nullptr) const { check(dist_cancel_signal(handle_, reason)); }
   void signal(const std::string &reason) const { signal(detail::for_c(reason)); }
   bool signalled() const noexcept { return dist_cancel_signalled(handle_) != 0; }
