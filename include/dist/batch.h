@@ -52,9 +52,9 @@
  *       dist_work_destroy(work);
  *     }
  *
- * If an item has neither completions nor a handle, nobody can take its results, and they go to free_result at once. An
- * item whose results are not taken keeps its place on its instance until its deadline expires, it is cancelled, or the
- * instances are closed with a timeout.
+ * If an item has neither completions nor a handle, its results cannot be taken and go to free_result at once. An item
+ * with max_results untaken results takes part in no further step until one is taken, but keeps its place on its
+ * instance, until its deadline expires, it is cancelled, or the instances are closed with a timeout.
  *
  * A deadline, a cancel object or dist_work_cancel() completes a waiting item immediately, and an item that has taken
  * part in a step before its next step. It does not interrupt a running step; the step function can check with
@@ -131,8 +131,8 @@ typedef struct dist_batcher_options {
 DIST_API void dist_batcher_options_init(dist_batcher_options *options, uint32_t struct_size_bytes);
 
 /**
- * Creates a batcher whose steps run on the strategy's instances. Opens the instances with the default options if they
- * are not open.
+ * Creates a batcher whose steps run on the strategy's instances. If the instances have never been opened, this opens
+ * them with the default options.
  *
  * Blocks   Like dist_instances_open(), if it opens the instances.
  * Owns     The caller owns *out_batcher and destroys it with dist_batcher_destroy() before dist_strategy_destroy().

@@ -17,12 +17,12 @@
  * when it ends, however it ends. This includes a run that returns at its deadline and an instance whose thread is
  * replaced, even if functions are still running.
  *
- * A call from inside a callback (of a replica, a request, a merge or an update function) acquires no threads, because
- * the callback's own thread is already counted and waits. While a call from inside a callback waits for a run, a
- * request or a variable of a strategy, or has an unfinished request there, everything that is queued for that strategy
- * starts without acquiring threads. Budgets therefore cannot deadlock, however calls are nested. libdist cannot see
- * waits of your own code: a callback must not wait, with your own locks or condition variables, for a run or request
- * that another thread has started with a budget.
+ * A call from inside a callback (of a replica, a request, a merge or an update function) acquires no threads. If the
+ * callback's strategy has a budget, the callback's own thread is already counted, and it waits meanwhile. While a call
+ * from inside a callback waits for a run, a request or a variable of a strategy, or has an unfinished request there,
+ * everything that is queued for that strategy starts without acquiring threads. Budgets therefore cannot deadlock,
+ * however calls are nested. libdist cannot see waits of your own code: a callback must not wait, with your own locks or
+ * condition variables, for a run or request that another thread has started with a budget.
  *
  * The threads that oneTBB uses in loops, reductions from outside and datasets are not counted. There are at most as
  * many of them as CPUs available to the process, for any number of strategies.

@@ -70,9 +70,10 @@ typedef dist_status (*dist_partition_fn)(const dist_tensor *spec, int64_t *out_p
 /** Options of a coordinator. */
 typedef struct dist_coordinator_options {
   uint32_t struct_size;
-  /* maximum number of unfinished closures; at this limit dist_coordinator_schedule() waits; 0 = default (262,144) */
+  /* maximum number of unfinished closures; at this limit dist_coordinator_schedule() waits; 0 = default (262,144),
+   * at most 4,194,304 */
   int32_t max_queued;
-  int32_t closures_per_worker;   /* closures that a worker has at a time; 0 = default (1) */
+  int32_t closures_per_worker;   /* closures that a worker has at a time; 0 = default (1), at most 1024 */
   int32_t max_losses;            /* how often a closure may be lost with its worker; 0 = default (16) */
   int64_t timeout_ns;            /* default timeout of calls; 0 = the strategy's timeout_ns; < 0 = no limit */
   int64_t max_message_bytes;     /* maximum size of a message; 0 = default (1 GiB) */
@@ -91,8 +92,8 @@ DIST_API void dist_coordinator_options_init(dist_coordinator_options *options, u
  *
  * Owns     The caller owns *out_coordinator and destroys it with dist_coordinator_destroy(), once per successful call,
  *          before the strategy is destroyed.
- * Errors   INVALID_ARGUMENT     an argument is NULL; a strategy of another kind; the cluster has no ps or no worker; an
- *                               option or an environment variable is out of range.
+ * Errors   INVALID_ARGUMENT     an argument is NULL; a strategy of another kind; the cluster has no ps or no worker, or
+ *                               more than 4096 of one; an option or an environment variable is out of range.
  *          NOT_FOUND            a file named by an environment variable does not exist.
  *          FAILED_PRECONDITION  an address is not on loopback, and there is neither TLS nor DIST_PLAINTEXT=1 with a
  *                               secret; a forked child; another thread is destroying the strategy's coordinator.

@@ -9,7 +9,7 @@
  *
  * A flight recorder is always on. Each replica records its last 1,024 events (runs and collectives): when it arrived,
  * when all members had arrived, when it continued, and the parameters. It also keeps totals over its whole life.
- * Recording costs a few nanoseconds per collective and makes no allocations, locks or system calls. Reading does not
+ * Recording costs a few nanoseconds per collective and needs no allocations, locks or system calls. Reading does not
  * disturb the replicas; you can read while they run or hang.
  *
  * dist_strategy_options.recorded_events sets the number of events per replica, up to 2^20, and of events that a worker
