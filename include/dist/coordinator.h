@@ -140,7 +140,7 @@ DIST_API void dist_ps_variable_options_init(dist_ps_variable_options *options, u
  *
  * Shape    `initial` has the variable's shape and dtype.
  * Order    Bits are copied.
- * Blocks   Until the parameter servers are available and have the variable, at most options.timeout_ns.
+ * Blocks   Until the parameter servers are available and have the variable, at most for the coordinator's timeout_ns.
  * Errors   INVALID_ARGUMENT    an argument is NULL; the name is invalid; the partitions are invalid
  *                              (dist_partition_fn), or there are more parts than rows.
  *          ALREADY_EXISTS      the variable exists.
@@ -195,7 +195,7 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_variable_part(const dist_co
  * Reads n variables. All variables on one parameter server are read at the same moment.
  *
  * Shape    That of the variables.
- * Blocks   Until the parameter servers have answered, at most options.timeout_ns.
+ * Blocks   Until the parameter servers have answered, at most for the coordinator's timeout_ns.
  * Owns     The caller owns each out_values[i] and releases it with dist_value_release(). The elements must not be
  *          written.
  * Errors   INVALID_ARGUMENT  an argument is NULL.
@@ -347,7 +347,7 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_done(dist_coordinator *coor
  * Closures of the worker get the result with dist_closure_per_worker(), so each worker can have, for example, its own
  * dataset. A worker that returns runs the closure again. The result is not sent and can be of any kind.
  *
- * Blocks   Until the available workers have the result, at most the coordinator's timeout_ns.
+ * Blocks   Until the available workers have the result, at most for the coordinator's timeout_ns.
  * Owns     Like dist_coordinator_schedule().
  * Errors   INVALID_ARGUMENT  an argument is NULL, or a value cannot be sent.
  *          ALREADY_EXISTS    there is already a result of this name.
