@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Clusters: which processes there are, where each is, and what each of them does.
- *
- * A cluster spec has jobs ("worker", "chief", "ps", "evaluator"), and each job has tasks: processes with an address and an
- * index. cluster_resolver.h says which cluster a process is part of, and which task it is. The rules of the cluster say what
- * a task does:
+ * Clusters: which processes a job has, their addresses, and what each of them does.
  *
  *     dist_cluster_resolver_create_tf_config(NULL, &resolver);
  *     dist_cluster_resolver_spec(resolver, &spec);
@@ -13,8 +9,13 @@
  *     dist_cluster_resolver_task_id(resolver, &id);
  *     dist_cluster_should_save_checkpoint(spec, is_set ? type : NULL, id, &save);
  *
- * All of it is arithmetic on texts, with TensorFlow's answers: nothing is connected to. Texts, wherever they come from, are
- * not trusted: names and addresses are one line of UTF-8, and the limits are DIST_MAX_CLUSTER_TASKS and its like in types.h.
+ * A cluster spec has jobs ("worker", "chief", "ps", "evaluator"), and each job has tasks. A task is a process with an
+ * address and an index. A resolver (cluster_resolver.h) finds the cluster that a process belongs to and the task that
+ * it is. The functions of this header answer what a task should do.
+ *
+ * They only evaluate texts, with the same answers as TensorFlow, and open no connections. Texts are untrusted input:
+ * names and addresses must be a single line of UTF-8, and sizes are limited by DIST_MAX_CLUSTER_TASKS and the related
+ * constants in types.h.
  */
 #ifndef DIST_CLUSTER_H
 #define DIST_CLUSTER_H
@@ -23,7 +24,7 @@
 
 #endif /* DIST_CLUSTER_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_CLUSTER_EXPERIMENTAL_H)
 #define DIST_CLUSTER_EXPERIMENTAL_H
@@ -36,61 +37,72 @@ extern "C" {
 
 /* ---- Cluster specs ----------------------------------------------------------------------------------- */
 
-/** A job: `num_tasks` tasks. */
+/** A job with `num_tasks` tasks. */
 typedef struct dist_cluster_job {
   const char *name;
-  const char *const *addresses; /* of its tasks, "host:port": [num_tasks] */
-  const int32_t *task_indices;  /* [num_tasks]; NULL: 0, 1, ... */
+  const char *const *addresses; /* addresses of the tasks, "host:port": [num_tasks] */
+  const int32_t *task_indices;  /* [num_tasks]; NULL = 0, 1, ... */
   size_t num_tasks;
 } dist_cluster_job;
 
+/** Options of the functions that create cluster specs. */
 typedef struct dist_cluster_spec_options {
   uint32_t struct_size;
-  int32_t reserved;         /* 0 */
-  dist_allocator allocator; /* all zero: malloc and free */
+  int32_t reserved;         /* must be 0 */
+  dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_cluster_spec_options;
 #define DIST_CLUSTER_SPEC_OPTIONS_INIT                \
   {                                                   \
     sizeof(dist_cluster_spec_options), 0, { 0, 0, 0 } \
   }
 
-/** As dist_strategy_options_init(), of dist_cluster_spec_options. */
+/** Initializes cluster spec options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_cluster_spec_options_init(dist_cluster_spec_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a spec of a JSON text, as "cluster" in TF_CONFIG has it: {"worker": ["a:1", "b:2"], "ps": {"3": "c:4"}}. The keys
- * of tasks are read as Python's int() reads digits of ASCII: " 3 ", "+3", "03" and "0_3" are 3. Of two tasks of one index,
- * and of two jobs of one name, the later one counts.
+ * Creates a spec from JSON, in the format of "cluster" in TF_CONFIG.
  *
- * Owns     The text is copied. *out_spec is the caller's: dist_cluster_spec_destroy().
- * Errors   INVALID_ARGUMENT    NULL, a text that is not JSON or beyond a limit, tasks that are no list and no object, an
- *                              address that is no text, an index that is no 32-bit integer, or is DIST_TASK_UNSET.
- *          RESOURCE_EXHAUSTED  no memory.
+ *     {"worker": ["a:1", "b:2"], "ps": {"3": "c:4"}}
+ *
+ * Task keys are parsed like Python's int() parses ASCII digits: " 3 ", "+3", "03" and "0_3" all mean 3. If two tasks
+ * have the same index or two jobs the same name, the later one replaces the earlier one.
+ *
+ * Owns     The text is copied. The caller owns *out_spec and destroys it with dist_cluster_spec_destroy().
+ * Errors   INVALID_ARGUMENT    an argument is NULL; the text is not JSON or exceeds a limit; tasks are neither a list
+ *                              nor an object; an address is not a text; an index is not a 32-bit integer or is
+ *                              DIST_TASK_UNSET.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_from_json(const char *text,
                                                                 const dist_cluster_spec_options *options,
                                                                 dist_cluster_spec **out_spec);
 
 /**
- * Makes a spec of jobs. As in dist_cluster_spec_from_json(), the later one of two counts. An index may be any 32-bit
- * integer, a negative one too, but not DIST_TASK_UNSET, which says that no task is given.
+ * Creates a spec from a list of jobs.
  *
- * Owns     All texts are copied. *out_spec is the caller's: dist_cluster_spec_destroy().
- * Errors   INVALID_ARGUMENT    NULL (jobs may be where num_jobs is 0, addresses where num_tasks is 0), a text that is not
- *                              one line of UTF-8, an index of DIST_TASK_UNSET, more than a limit.
- *          RESOURCE_EXHAUSTED  no memory.
+ * As in dist_cluster_spec_from_json(), the later of two equal jobs or tasks replaces the earlier one. An index can be
+ * any 32-bit integer, even a negative one, except DIST_TASK_UNSET.
+ *
+ * Owns     All texts are copied. The caller owns *out_spec and destroys it with dist_cluster_spec_destroy().
+ * Errors   INVALID_ARGUMENT    an argument is NULL (jobs may be NULL if num_jobs is 0, and addresses if num_tasks is
+ *                              0); a text is not a single line of UTF-8; an index is DIST_TASK_UNSET; a limit is
+ *                              exceeded.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_create(const dist_cluster_job *jobs, size_t num_jobs,
                                                              const dist_cluster_spec_options *options,
                                                              dist_cluster_spec **out_spec);
 
 /**
- * Makes one spec of several. The tasks of a job that has indices 0, 1, ... in all of them follow one another; where it has
- * other indices in one of them its tasks keep theirs.
+ * Merges several specs into one.
  *
- * Owns     *out_spec is the caller's: dist_cluster_spec_destroy().
- * Errors   INVALID_ARGUMENT    NULL, no spec, one index twice where tasks keep theirs, more than a limit.
- *          RESOURCE_EXHAUSTED  no memory.
+ * If a job has indices 0, 1, ... in all of the specs, its tasks are appended in order. If it has other indices in one
+ * of them, all tasks keep their indices.
+ *
+ * Owns     The caller owns *out_spec and destroys it with dist_cluster_spec_destroy().
+ * Errors   INVALID_ARGUMENT    an argument is NULL; there is no spec; two tasks that keep their indices have the same
+ *                              one; a limit is exceeded.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_union(const dist_cluster_spec *const *specs,
                                                             size_t num_specs,
@@ -98,141 +110,160 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_spec_union(const dist_cluster_s
                                                             dist_cluster_spec **out_spec);
 
 /**
- * Ends a spec for the caller; resolvers that have it go on. NULL is fine.
+ * Destroys the caller's handle. Resolvers that use the spec keep it. NULL is ignored.
  *
  * Context  Any, serialized.
- * Owns     Takes the spec.
+ * Owns     Takes ownership of the spec.
  */
 DIST_API void dist_cluster_spec_destroy(dist_cluster_spec *spec);
 
-/** The number of jobs; 0 for NULL. */
+/** Returns the number of jobs; 0 for NULL. */
 DIST_API size_t dist_cluster_spec_num_jobs(const dist_cluster_spec *spec);
 
 /**
- * The name of a job, in the order in which they came; NULL for NULL and for a job that is not.
+ * Returns the name of job `index`, in the order in which the jobs were given; NULL for NULL or an invalid index.
  *
- * Owns     Borrowed: valid while the spec is.
+ * Owns     Borrowed; valid until the spec is destroyed.
  */
 DIST_API const char *dist_cluster_spec_job(const dist_cluster_spec *spec, size_t index);
 
 /**
- * How many tasks a job has.
+ * Returns the number of tasks of a job.
  *
- * Errors   INVALID_ARGUMENT  NULL, no such job.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or the job does not exist.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_num_tasks(const dist_cluster_spec *spec,
                                                                 const char *job, int32_t *out_num_tasks);
 
 /**
- * The indices of a job's tasks, ascending.
+ * Returns the indices of a job's tasks, in ascending order.
  *
- * Shape    out_indices: [capacity]; *out_n is how many there are, which may be more.
- * Errors   INVALID_ARGUMENT  NULL (out_indices may be where capacity is 0), no such job.
+ * Shape    out_indices: [capacity]. *out_n is the number of tasks, which can exceed capacity.
+ * Errors   INVALID_ARGUMENT  an argument is NULL (out_indices may be NULL if capacity is 0), or the job does not exist.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_task_indices(const dist_cluster_spec *spec,
                                                                    const char *job, int32_t *out_indices,
                                                                    size_t capacity, size_t *out_n);
 
 /**
- * The address of a task.
+ * Returns the address of a task.
  *
- * Owns     *out_address is borrowed: valid while the spec is.
- * Errors   INVALID_ARGUMENT  NULL, no such job, no task of that index in it.
+ * Owns     *out_address is borrowed; valid until the spec is destroyed.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or the job or the task does not exist.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_task_address(const dist_cluster_spec *spec,
                                                                    const char *job, int32_t task,
                                                                    const char **out_address);
 
-/** 1 where both have the same jobs, in any order, with the same tasks; 0 otherwise, and where one is NULL. */
+/**
+ * Returns 1 if both specs have the same jobs, in any order, with the same tasks; 0 otherwise and if one of them is
+ * NULL.
+ */
 DIST_API int32_t dist_cluster_spec_is_equal(const dist_cluster_spec *a, const dist_cluster_spec *b);
 
 /**
- * The spec as JSON (TensorFlow: as_dict()): a job with tasks 0, 1, ... is a list of addresses, any other an object, also
- * one without tasks. NULL for NULL.
+ * Returns the spec as JSON (TensorFlow: as_dict()); NULL for NULL.
  *
- * Owns     Borrowed: valid while the spec is.
+ * A job with tasks 0, 1, ... becomes a list of addresses; any other job, including one without tasks, becomes an
+ * object.
+ *
+ * Owns     Borrowed; valid until the spec is destroyed.
  */
 DIST_API const char *dist_cluster_spec_json(const dist_cluster_spec *spec);
 
 /* ---- The rules of a cluster ---------------------------------------------------------------------------- */
 
 /**
- * Whether a cluster has the jobs that training has, and a task is one of it. TensorFlow's checks, in its order:
+ * Checks that a cluster is suitable for training and that a task belongs to it. The checks are those of TensorFlow, in
+ * its order:
  *
- *     every job is "chief", "worker", "ps" or "evaluator"
- *     task_type is one of these, and a job of the cluster, but that an evaluator need not be; or it is not set (NULL)
- *     there is at most one chief, and at most one evaluator
- *     task_id is below the number of tasks of its job, where the cluster has that; a negative one passes
+ *   - every job is "chief", "worker", "ps" or "evaluator";
+ *   - task_type is one of these and a job of the cluster (an evaluator's job may be missing), or it is not set (NULL);
+ *   - there is at most one chief and at most one evaluator;
+ *   - task_id is below the number of tasks of its job, if the cluster has that job; negative ids are accepted.
  *
- * Errors   INVALID_ARGUMENT  NULL spec; one of these does not hold; no task_id (DIST_TASK_UNSET) where it is looked at.
+ * Errors   INVALID_ARGUMENT  spec is NULL; a check fails; task_id is DIST_TASK_UNSET although its job is in the
+ *                            cluster.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_validate(const dist_cluster_spec *spec,
                                                           const char *task_type, int32_t task_id);
 
 /**
- * Whether a task is the chief: the chief, an evaluator, and worker 0 where there is no chief.
+ * Determines whether a task is the chief. This is true for the task of job "chief", for an evaluator, and for worker 0
+ * if the cluster has no chief.
  *
- * Errors   INVALID_ARGUMENT  as dist_cluster_validate(); NULL.
+ * Errors   INVALID_ARGUMENT  out_is_chief is NULL, or an error of dist_cluster_validate().
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_is_chief(const dist_cluster_spec *spec,
                                                           const char *task_type, int32_t task_id,
                                                           int32_t *out_is_chief);
 
 /**
- * Writes who leads the collectives: the chief, else worker 0, as "/job:worker/replica:0/task:0". "" where nobody does: in an
- * empty cluster, and for an evaluator.
+ * Writes the task that leads the collectives, for example "/job:worker/replica:0/task:0": the chief, or worker 0 if
+ * there is no chief. Writes "" if there is no leader: in an empty cluster, and for an evaluator.
  *
- * Errors   INVALID_ARGUMENT  as dist_cluster_validate(), but for an empty cluster; NULL; neither chief nor workers; no room
- *                            for the text.
+ * Errors   INVALID_ARGUMENT  an argument is NULL; an error of dist_cluster_validate(), unless the cluster is empty;
+ *                            there are neither a chief nor workers; size_bytes is too small.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_collective_leader(const dist_cluster_spec *spec,
                                                                    const char *task_type, int32_t task_id,
                                                                    char *out_text, size_t size_bytes);
 
 /**
- * Writes who leads the coordination of a cluster: ps 0, else the chief, else worker 0. "" in an empty cluster.
+ * Writes the task that leads the coordination of a cluster: ps 0, or else the chief, or else worker 0. Writes "" for an
+ * empty cluster.
  *
- * Errors   INVALID_ARGUMENT  NULL; none of the three is there; no room for the text.
+ * Errors   INVALID_ARGUMENT  an argument is NULL; the cluster has none of the three; size_bytes is too small.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_coordination_leader(const dist_cluster_spec *spec,
                                                                      char *out_text, size_t size_bytes);
 
 /**
- * With how many others, itself counted, a task works: chief and workers, or, for an evaluator, the evaluators.
+ * Returns the number of tasks that work together with a task, including itself: chief and workers, or the evaluators
+ * for an evaluator.
  *
- * Errors   INVALID_ARGUMENT  as dist_cluster_validate() of task 0; NULL; another job; an evaluator where there is no such job.
+ * Errors   INVALID_ARGUMENT  an argument is NULL; an error of dist_cluster_validate() for task 0; another job; an
+ *                            evaluator in a cluster without that job.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_worker_count(const dist_cluster_spec *spec,
                                                               const char *task_type,
                                                               int32_t *out_num_workers);
 
 /**
- * The number of a task among those that it works with: the chief is 0 and workers follow; an evaluator's is its id.
+ * Returns the number of a task among the tasks that it works with: the chief is 0, and the workers follow. For an
+ * evaluator, it is the task id.
  *
- * Errors   INVALID_ARGUMENT  as dist_cluster_validate(); NULL; another job.
+ * Errors   INVALID_ARGUMENT  an argument is NULL; an error of dist_cluster_validate(); another job; an evaluator
+ *                            without an id.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_id_in_cluster(const dist_cluster_spec *spec,
                                                                const char *task_type, int32_t task_id,
                                                                int32_t *out_id);
 
 /**
- * Whether a task writes checkpoints: the chief does, and in an empty cluster the one process.
+ * Determines whether a task writes checkpoints: the chief does (dist_cluster_is_chief()), and so does the single
+ * process of an empty cluster.
  *
- * Errors   As dist_cluster_is_chief().
+ * Errors   Like dist_cluster_is_chief().
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_should_save_checkpoint(const dist_cluster_spec *spec,
                                                                         const char *task_type,
                                                                         int32_t task_id, int32_t *out_should);
 
-/** As dist_cluster_should_save_checkpoint(), of summaries. */
+/**
+ * Determines whether a task writes summaries; the answer is that of dist_cluster_should_save_checkpoint().
+ *
+ * Errors   Like dist_cluster_is_chief().
+ */
 DIST_API DIST_NODISCARD dist_status dist_cluster_should_save_summary(const dist_cluster_spec *spec,
                                                                      const char *task_type, int32_t task_id,
                                                                      int32_t *out_should);
 
 /**
- * Whether a task evaluates the model: an evaluator does; where the cluster has none, who writes checkpoints.
+ * Determines whether a task evaluates the model: an evaluator does; if the cluster has no evaluator, the task that
+ * writes checkpoints does.
  *
- * Errors   As dist_cluster_is_chief().
+ * Errors   Like dist_cluster_is_chief().
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_should_evaluate(const dist_cluster_spec *spec,
                                                                  const char *task_type, int32_t task_id,

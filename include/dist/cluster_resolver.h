@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Cluster resolvers: who says which cluster a process is part of, and which task of it the process is.
+ * Cluster resolvers: find the cluster that a process belongs to and the task that the process is.
  *
- * There is a resolver for a spec that is given, for TF_CONFIG, for the steps of Slurm, for the names of Kubernetes' pods, for
- * several other resolvers, and for functions of the host's. dist_strategy_options.cluster_resolver gives one to a strategy.
+ *     dist_cluster_resolver_create_tf_config(NULL, &resolver);      // or Slurm, Kubernetes, ...
+ *     options.cluster_resolver = resolver;
+ *     dist_strategy_create(&options, &strategy);
+ *     dist_cluster_resolver_destroy(resolver);                      // the strategy keeps it
  *
- * What an option gives counts before what the environment says. dist_cluster_explain() says what was decided, and where from.
- * Whoever sets environment variables must not do so while another thread makes a resolver, or asks one of TF_CONFIG.
+ * There are resolvers for a given spec, for TF_CONFIG, for Slurm steps, for the names of Kubernetes pods, for a union
+ * of several resolvers, and for your own functions.
  *
- * Resolvers that ask a service of a cloud (of GCE, Cloud TPU or SageMaker, or the API server of Kubernetes) are not offered:
- * a host asks it, and gives the addresses to dist_cluster_spec_create().
+ * Options take precedence over the environment. dist_cluster_explain() describes each decision and its source. Do not
+ * change environment variables while another thread creates a resolver or queries a TF_CONFIG resolver.
+ *
+ * libdist has no resolvers that query a cloud service (GCE, Cloud TPU, SageMaker, or the API server of Kubernetes).
+ * Query it in your program and pass the addresses to dist_cluster_spec_create().
  */
 #ifndef DIST_CLUSTER_RESOLVER_H
 #define DIST_CLUSTER_RESOLVER_H
@@ -19,7 +24,7 @@
 
 #endif /* DIST_CLUSTER_RESOLVER_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_CLUSTER_RESOLVER_EXPERIMENTAL_H)
 #define DIST_CLUSTER_RESOLVER_EXPERIMENTAL_H
@@ -30,280 +35,330 @@
 extern "C" {
 #endif
 
-/** What is given counts before what a resolver finds. NULL: not given. */
+/** Options of all resolvers. They take precedence over what a resolver finds. A NULL field is not set. */
 typedef struct dist_cluster_resolver_options {
   uint32_t struct_size;
-  int32_t has_task_id;      /* 1: task_id is given */
-  const char *task_type;    /* the job of this process */
-  int32_t task_id;          /* its index in it; DIST_TASK_UNSET is not given */
-  int32_t num_accelerators; /* of this process; 0: none, or those that Slurm's options give */
-  const char *rpc_layer;    /* "grpc": put before addresses, with ://; "": nothing is */
-  const char *environment;  /* "google", "": a word for where the cluster runs */
+  int32_t has_task_id;      /* 1 = task_id is set */
+  const char *task_type;    /* job of this process */
+  int32_t task_id;          /* index of this process in its job; DIST_TASK_UNSET = not set */
+  int32_t num_accelerators; /* accelerators of this process; 0 = none, or those from the Slurm options */
+  const char *rpc_layer;    /* "grpc": prefixed to addresses with "://"; "" = no prefix */
+  const char *environment;  /* name of the platform on which the cluster runs: "google", "" */
+  /* simple resolvers only: the result of dist_cluster_resolver_master() if no task is given */
   const char *
-      session_address; /* what dist_cluster_resolver_master() gives where no task is asked for; read by simple alone */
-  const char *tf_config;    /* TF_CONFIG; NULL: the environment variable */
-  dist_allocator allocator; /* all zero: malloc and free */
+      session_address;
+  const char *tf_config;    /* value of TF_CONFIG; NULL = the environment variable */
+  dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_cluster_resolver_options;
 #define DIST_CLUSTER_RESOLVER_OPTIONS_INIT                                     \
   {                                                                            \
     sizeof(dist_cluster_resolver_options), 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0 } \
   }
 
-/** As dist_strategy_options_init(), of dist_cluster_resolver_options. */
+/** Initializes resolver options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_cluster_resolver_options_init(dist_cluster_resolver_options *options,
                                                  uint32_t struct_size_bytes);
 
 /**
- * Makes a resolver of a spec (TensorFlow: SimpleClusterResolver).
+ * Creates a resolver for a given spec (TensorFlow: SimpleClusterResolver).
  *
- * Owns     The options are copied, the spec is held. *out_resolver is the caller's: dist_cluster_resolver_destroy().
- * Errors   INVALID_ARGUMENT    NULL spec or out_resolver; of the options a text that is too long or not one line, a flag
- *                              that is not 0 or 1, a negative number of accelerators.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The options are copied; the resolver keeps a reference to the spec. The caller owns *out_resolver and
+ *          destroys it with dist_cluster_resolver_destroy().
+ * Errors   INVALID_ARGUMENT    spec or out_resolver is NULL; a text in options is too long or not a single line; a flag
+ *                              is not 0 or 1; the number of accelerators is negative.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status
 dist_cluster_resolver_create_simple(dist_cluster_spec *spec, const dist_cluster_resolver_options *options,
                                     dist_cluster_resolver **out_resolver);
 
 /**
- * Makes a resolver of TF_CONFIG (TensorFlow: TFConfigClusterResolver): {"cluster": {...}, "task": {"type": "worker",
- * "index": 0}, "rpc_layer": "grpc", "session_master": "host:port"}, of which all may be left out. Unset it is {}.
+ * Creates a resolver for TF_CONFIG (TensorFlow: TFConfigClusterResolver).
  *
- * The environment variable is read at each question, not here, and so are its errors: a text that is not JSON is
- * INVALID_ARGUMENT there. Types and indices are made what they should be as in TensorFlow: "1" and 1.9 are index 1, and
- * a type of 3 is "3", of null "None". Texts are read as numbers where they have digits of ASCII; Python takes others too. An
- * index of DIST_TASK_UNSET is refused.
+ *     {"cluster": {...}, "task": {"type": "worker", "index": 0}, "rpc_layer": "grpc", "session_master": "host:port"}
  *
- * Owns     As dist_cluster_resolver_create_simple().
- * Errors   As dist_cluster_resolver_create_simple(), without a spec.
+ * All keys are optional; if TF_CONFIG is not set, it counts as {}.
+ *
+ * The environment variable is read at each query, not here. Errors in it are therefore reported by the queries: a text
+ * that is not JSON is INVALID_ARGUMENT there. Types and indices are converted as in TensorFlow: "1" and 1.9 are index
+ * 1, type 3 is "3", and type null is "None". Only ASCII digits are accepted as numbers; Python accepts others, too. The
+ * index DIST_TASK_UNSET is rejected.
+ *
+ * Owns     Like dist_cluster_resolver_create_simple().
+ * Errors   Like dist_cluster_resolver_create_simple(), without a spec.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_tf_config(
     const dist_cluster_resolver_options *options, dist_cluster_resolver **out_resolver);
 
-/** What Slurm says of a step. What is not given is read of the environment variable that is named. */
+/** A Slurm step. A field that is not set is read from the environment variable that its comment names. */
 typedef struct dist_slurm_options {
   uint32_t struct_size;
-  int32_t has_rank;           /* 1: rank is given */
-  int32_t rank;               /* of this process in the step. SLURM_PROCID */
-  int32_t num_tasks;          /* of the step; 0: SLURM_STEP_NUM_TASKS, where no jobs are given */
-  const char *host_list;      /* "n[01-03,7],m1". NULL: SLURM_STEP_NODELIST */
-  const char *tasks_per_node; /* "2(x3),1", by the order of host_list. NULL: SLURM_STEP_TASKS_PER_NODE */
-  int32_t tasks_on_each_host; /* 0: as tasks_per_node says */
-  int32_t port_base;          /* the port of the first task of a host; 0: 8888 */
-  int32_t gpus_per_host;      /* 0: none, and they are not shared out */
-  int32_t gpus_per_task;      /* 0: as many as all tasks of a host can have */
+  int32_t has_rank;           /* 1 = rank is set */
+  int32_t rank;               /* rank of this process in the step. SLURM_PROCID */
+  int32_t num_tasks;          /* tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if no jobs are given */
+  const char *host_list;      /* "n[01-03,7],m1"; NULL = SLURM_STEP_NODELIST */
+  const char *tasks_per_node; /* "2(x3),1", in the order of host_list; NULL = SLURM_STEP_TASKS_PER_NODE */
+  int32_t tasks_on_each_host; /* tasks of every host; 0 = as in tasks_per_node */
+  int32_t port_base;          /* port of the first task of a host; 0 = default (8888) */
+  int32_t gpus_per_host;      /* 0 = none; GPUs are then not distributed */
+  int32_t gpus_per_task;      /* 0 = as many as every task of a host can have */
+  /* only name and num_tasks of each job are used; NULL = one job, "worker", with all tasks */
   const dist_cluster_job
-      *jobs; /* of each only name and num_tasks are read; NULL: one job, "worker", of all tasks */
-  size_t num_jobs;
+      *jobs;
+  size_t num_jobs; /* number of jobs */
 } dist_slurm_options;
 #define DIST_SLURM_OPTIONS_INIT \
   { sizeof(dist_slurm_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_slurm_options. */
+/** Initializes Slurm options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_slurm_options_init(dist_slurm_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a resolver of a Slurm step (TensorFlow: SlurmClusterResolver). Each host first gets its number of tasks, which has
- * the same place in its list. Then hosts are sorted by name, as texts, so that n10 comes before n9 (TensorFlow), and tasks in
- * that order get the ports port_base, port_base + 1, ... of each; jobs, by name, get the tasks one after another. What Slurm
- * says is read here, once. The RPC layer is grpc unless another one is given.
+ * Creates a resolver for a Slurm step (TensorFlow: SlurmClusterResolver).
  *
- * Of a rank that is negative, or that no task of the step has, the task is not set; the cluster is there all the same. A
- * rank of DIST_TASK_UNSET counts as not given.
+ * Each host gets the number of tasks at its position in the list. The hosts are then sorted by name as text, as in
+ * TensorFlow, so n10 comes before n9. In that order, the tasks of each host get the ports port_base, port_base + 1, and
+ * so on, and the jobs, sorted by name, get the tasks one after another. The environment is read once, by this call. The
+ * RPC layer is grpc unless options set another one.
  *
- * Owns     As dist_cluster_resolver_create_simple(); the Slurm options are copied.
- * Errors   INVALID_ARGUMENT      as dist_cluster_resolver_create_simple(); no list of hosts or tasks, lists of different
- *                                lengths, one host twice (in TensorFlow the shorter list and the later number count), no
- *                                host, more than a limit, a port beyond 65535, a negative number, GPUs but fewer than
- *                                tasks.
- *          FAILED_PRECONDITION   a variable is not there: this is no Slurm step; the jobs have another number of tasks than
- *                                the hosts; gpus_per_task is more than there are.
- *          RESOURCE_EXHAUSTED    no memory.
+ * If the rank is negative or belongs to no task of the step, the cluster is valid but the task is not set. The rank
+ * DIST_TASK_UNSET counts as not set.
+ *
+ * Owns     Like dist_cluster_resolver_create_simple(); the Slurm options are copied.
+ * Errors   INVALID_ARGUMENT     an error of dist_cluster_resolver_create_simple(); a list of hosts or tasks is invalid,
+ *                               or their lengths differ; a host occurs twice (in TensorFlow, the shorter list and the
+ *                               later number count); there are no hosts; a limit is exceeded; a port is above 65535; a
+ *                               number is negative; there are fewer GPUs than tasks on a host.
+ *          FAILED_PRECONDITION  an environment variable is not set, so this is not a Slurm step; the jobs and the hosts
+ *                               have different numbers of tasks; gpus_per_task is more than a host has.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_slurm(
     const dist_slurm_options *slurm, const dist_cluster_resolver_options *options,
     dist_cluster_resolver **out_resolver);
 
 /**
- * Gives each host of a list as Slurm writes them, "n[01-03,7],m1", to `fn`, in order. A host is a name, or a name with one
- * pair of brackets at its end, in which there are numbers and ranges of numbers, of ASCII digits. All numbers of a range
- * have as many digits as the first one is long; a blank beside it counts too, as in TensorFlow: n[ 1-2] is n01, n02. A range
- * that ends before it begins, n[3-1], is no host, and a comma at the end is no error; both are TensorFlow's.
+ * Passes each host of a Slurm host list, such as "n[01-03,7],m1", to `fn`, in order.
  *
- * Blocks   Never, but for fn.
- * Errors   INVALID_ARGUMENT    NULL, a text that is no such list, more than a limit. `fn` was not called then.
- *          RESOURCE_EXHAUSTED  no memory.
+ * A host is a name, optionally with one pair of brackets at its end that contains numbers and ranges of ASCII digits.
+ * All numbers of a range are padded to the width of its first number. As in TensorFlow, a blank next to it counts
+ * towards the width (n[ 1-2] is n01, n02), a descending range such as n[3-1] is empty, and a comma at the end is
+ * accepted.
+ *
+ * Blocks   Only while fn runs.
+ * Errors   INVALID_ARGUMENT    an argument is NULL, the list is invalid, or a limit is exceeded. `fn` has not been
+ *                              called.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_slurm_expand_host_list(const char *host_list, dist_text_fn fn,
                                                                 void *user_data);
 
 /**
- * Writes the numbers of a list as Slurm writes them: "2(x3),1" is 2, 2, 2, 1.
+ * Expands a Slurm list of task counts: "2(x3),1" becomes 2, 2, 2, 1.
  *
- * Shape    out_tasks: [capacity]; *out_n is how many there are, which may be more.
- * Errors   INVALID_ARGUMENT    NULL (out_tasks may be where capacity is 0), a text that is no such list, more than a limit.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Shape    out_tasks: [capacity]. *out_n is the number of counts, which can exceed capacity.
+ * Errors   INVALID_ARGUMENT    an argument is NULL (out_tasks may be NULL if capacity is 0), the list is invalid, or a
+ *                              limit is exceeded.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_slurm_expand_tasks_per_node(const char *tasks_per_node,
                                                                      int32_t *out_tasks, size_t capacity,
                                                                      size_t *out_n);
 
-/** What the names of Kubernetes' pods say. What is not given is read of the environment variable that is named. */
+/** Names of Kubernetes pods. A field that is not set is read from the environment variable that its comment names. */
 typedef struct dist_kubernetes_options {
   uint32_t struct_size;
-  int32_t has_index;   /* 1: index is given */
-  int32_t index;       /* of this pod. JOB_COMPLETION_INDEX, else the number at the end of the host's name */
-  int32_t num_workers; /* 0: WORLD_SIZE */
-  int32_t first_index; /* of the pods: a StatefulSet's .spec.ordinals.start */
-  int32_t port;        /* of every worker; 0: 8888 */
-  const char *host_name;  /* of this pod, "trainer-2". NULL: HOSTNAME */
-  const char *service;    /* the headless service; NULL: pods are found by their host's name alone */
-  const char *name_space; /* of the service, with it alone; NULL: POD_NAMESPACE, where that is set */
-  const char *domain;     /* of the Kubernetes cluster, "cluster.local", with a namespace; NULL: left out */
+  int32_t has_index; /* 1 = index is set */
+  /* index of this pod. JOB_COMPLETION_INDEX, or the number at the end of the host name */
+  int32_t index;
+  int32_t num_workers;    /* 0 = WORLD_SIZE */
+  int32_t first_index;    /* index of the first pod: a StatefulSet's .spec.ordinals.start */
+  int32_t port;           /* port of every worker; 0 = default (8888) */
+  const char *host_name;  /* host name of this pod, "trainer-2"; NULL = HOSTNAME */
+  const char *service;    /* headless service; NULL = addresses use only the host name */
+  const char *name_space; /* namespace of the service; requires service; NULL = POD_NAMESPACE, if set */
+  const char *domain;     /* cluster domain, "cluster.local"; requires a namespace; NULL = omitted */
 } dist_kubernetes_options;
 #define DIST_KUBERNETES_OPTIONS_INIT \
   { sizeof(dist_kubernetes_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_kubernetes_options. */
+/** Initializes Kubernetes options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_kubernetes_options_init(dist_kubernetes_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a resolver of the names that the pods of a StatefulSet or an Indexed Job have: NAME-0, NAME-1, ... All are tasks of
- * the job "worker", at "NAME-i.SERVICE.NAMESPACE.svc.DOMAIN:port". Without a domain it is "NAME-i.SERVICE.NAMESPACE.svc:port",
- * without a namespace "NAME-i.SERVICE:port", and without a service "NAME-i:port". No API server is asked. What the environment says is read
- * here, once. The RPC layer is grpc unless another one is given.
+ * Creates a resolver for the pods of a StatefulSet or an Indexed Job, whose names are NAME-0, NAME-1, and so on.
  *
- * Owns     As dist_cluster_resolver_create_simple(); the Kubernetes options are copied.
- * Errors   INVALID_ARGUMENT     as dist_cluster_resolver_create_simple(); a host name without a number at its end, or with
- *                               zeros before that number, which no pod has; a namespace or a domain without a service, a
- *                               domain without a namespace; a name that DNS does not have, an index that no worker has, a port beyond 65535, more than a limit.
- *          FAILED_PRECONDITION  the host's name or the number of workers is neither given nor in the environment.
- *          RESOURCE_EXHAUSTED   no memory.
+ * All pods are tasks of the job "worker". Their addresses are, depending on which options are set:
+ *
+ *     NAME-i.SERVICE.NAMESPACE.svc.DOMAIN:port
+ *     NAME-i.SERVICE.NAMESPACE.svc:port           without a domain
+ *     NAME-i.SERVICE:port                         without a namespace
+ *     NAME-i:port                                 without a service
+ *
+ * No API server is queried. The environment is read once, by this call. The RPC layer is grpc unless options set
+ * another one.
+ *
+ * Owns     Like dist_cluster_resolver_create_simple(); the Kubernetes options are copied.
+ * Errors   INVALID_ARGUMENT     an error of dist_cluster_resolver_create_simple(); the host name does not end with a
+ *                               number, or the number has leading zeros, unlike that of any pod; a namespace or domain
+ *                               without a service, or a domain without a namespace; a name is not a valid DNS name; no
+ *                               worker has the index; a port is above 65535; a limit is exceeded.
+ *          FAILED_PRECONDITION  the host name or the number of workers is set neither in options nor in the
+ *                               environment.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_kubernetes(
     const dist_kubernetes_options *kubernetes, const dist_cluster_resolver_options *options,
     dist_cluster_resolver **out_resolver);
 
 /**
- * Makes one resolver of several (TensorFlow: UnionResolver): the spec is dist_cluster_spec_union() of theirs, all else the
- * first one's, unless options give it. dist_cluster_resolver_master() says what of it addresses have.
+ * Creates a union of several resolvers (TensorFlow: UnionResolver).
  *
- * Owns     The resolvers are held. *out_resolver is the caller's: dist_cluster_resolver_destroy().
- * Errors   INVALID_ARGUMENT    NULL, no resolver, more than DIST_MAX_CLUSTER_MEMBERS in it or below one another, options as
- *                              dist_cluster_resolver_create_simple().
- *          RESOURCE_EXHAUSTED  no memory.
+ * Its spec is the dist_cluster_spec_union() of their specs. Everything else comes from the first resolver, unless
+ * options set it. dist_cluster_resolver_master() describes the effect on addresses.
+ *
+ * Owns     The union keeps references to the resolvers. The caller owns *out_resolver and destroys it with
+ *          dist_cluster_resolver_destroy().
+ * Errors   INVALID_ARGUMENT    an argument is NULL; there is no resolver; more than DIST_MAX_CLUSTER_MEMBERS resolvers
+ *                              or levels of unions; options like in dist_cluster_resolver_create_simple().
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_union(
     dist_cluster_resolver *const *resolvers, size_t num_resolvers,
     const dist_cluster_resolver_options *options, dist_cluster_resolver **out_resolver);
 
 /**
- * A resolver of the host's own. Each function but spec may be NULL: the option counts, or else nothing is set. Options count
- * before functions. Texts are written with an end mark into `size_bytes` bytes; *out_is_set is 1 before the
- * call: a function sets it to 0 where there is no text, and any other value says that there is one. They are called on the thread that asks, from several at once, and may call libdist, but not on the resolver itself.
+ * Your own resolver. All functions except `spec` may be NULL; then the option is used, or nothing is set. Options take
+ * precedence over functions.
+ *
+ * A function writes a NUL-terminated text into `size_bytes` bytes. *out_is_set is 1 before the call; set it to 0 if
+ * there is no text; any other value means that there is one. The functions are called on the thread that makes the
+ * query, on several threads at once, and may call libdist, but not this resolver.
  */
 typedef struct dist_cluster_resolver_functions {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
-  /* *out_spec is handed over, as dist_cluster_spec_create() does */
+  int32_t reserved; /* must be 0 */
+  /* libdist takes ownership of *out_spec, a spec as from dist_cluster_spec_create() */
   dist_status (*spec)(dist_cluster_spec **out_spec, void *user_data);
   dist_status (*task_type)(char *out_text, size_t size_bytes, int32_t *out_is_set, void *user_data);
-  dist_status (*task_id)(int32_t *out_task_id, void *user_data); /* DIST_TASK_UNSET: none */
+  dist_status (*task_id)(int32_t *out_task_id, void *user_data); /* DIST_TASK_UNSET = not known */
   dist_status (*rpc_layer)(char *out_text, size_t size_bytes, int32_t *out_is_set, void *user_data);
   dist_status (*environment)(char *out_text, size_t size_bytes, int32_t *out_is_set, void *user_data);
-  /* as dist_cluster_resolver_master(). NULL: the address of the task; "" where no task is asked for */
+  /* like dist_cluster_resolver_master(). NULL = the address of the task, or "" if no task is given */
   dist_status (*address)(const char *task_type, int32_t task_id, const char *rpc_layer, char *out_text,
                          size_t size_bytes, void *user_data);
   dist_status (*num_accelerators)(const char *task_type, int32_t task_id, int32_t *out_n, void *user_data);
-  dist_release_fn release; /* of user_data, once: when the resolver ends; never where making it fails */
+  /* called once with user_data when the resolver is destroyed; not if its creation fails */
+  dist_release_fn release;
 } dist_cluster_resolver_functions;
 #define DIST_CLUSTER_RESOLVER_FUNCTIONS_INIT \
   { sizeof(dist_cluster_resolver_functions), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_cluster_resolver_functions. */
+/** Initializes the table of functions to its defaults; see dist_strategy_options_init(). */
 DIST_API void dist_cluster_resolver_functions_init(dist_cluster_resolver_functions *functions,
                                                    uint32_t struct_size_bytes);
 
 /**
- * Makes a resolver of the host's own.
+ * Creates a resolver from your own functions.
  *
- * Owns     The table is copied; user_data is used until `release`. *out_resolver is the caller's:
- *          dist_cluster_resolver_destroy().
- * Errors   INVALID_ARGUMENT    NULL functions, spec or out_resolver; options as dist_cluster_resolver_create_simple().
- *          RESOURCE_EXHAUSTED  no memory.
+ * Owns     The table is copied; user_data must stay valid until `release` is called. The caller owns *out_resolver and
+ *          destroys it with dist_cluster_resolver_destroy().
+ * Errors   INVALID_ARGUMENT    functions, spec or out_resolver is NULL; options like in
+ *                              dist_cluster_resolver_create_simple().
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_host(
     const dist_cluster_resolver_functions *functions, void *user_data,
     const dist_cluster_resolver_options *options, dist_cluster_resolver **out_resolver);
 
 /**
- * Ends a resolver for the caller; strategies and unions that have it go on. NULL is fine.
+ * Destroys the caller's handle. Strategies and unions that use the resolver keep it. NULL is ignored.
  *
  * Context  Any, serialized.
- * Owns     Takes the resolver.
+ * Owns     Takes ownership of the resolver.
  */
 DIST_API void dist_cluster_resolver_destroy(dist_cluster_resolver *resolver);
 
 /**
- * Gives the spec of the cluster.
+ * Returns the spec of the cluster.
  *
- * Blocks   Never, but for a function of the host's.
- * Owns     *out_spec is the caller's: dist_cluster_spec_destroy(). A simple resolver gives the spec that it was made of, and
- *          a host's function its own, each with the allocator that it has; others make theirs with the resolver's.
- * Errors   INVALID_ARGUMENT    NULL; TF_CONFIG that is not JSON or has no such cluster; specs that have no union; a host's
- *                              function that gives no spec.
- *          RESOURCE_EXHAUSTED  no memory.
- *          What a host's function fails with.
+ * Blocks   Only while one of your resolver functions runs.
+ * Owns     The caller owns *out_spec and destroys it with dist_cluster_spec_destroy(). A simple resolver returns the
+ *          spec that it was created with, and your function returns its own, each with its own allocator; other
+ *          resolvers create the spec with their allocator.
+ * Errors   INVALID_ARGUMENT    an argument is NULL; TF_CONFIG is not JSON or has an invalid cluster; the specs of a
+ *                              union cannot be merged; your function returned no spec.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          any                 the status that your resolver function returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_spec(const dist_cluster_resolver *resolver,
                                                                dist_cluster_spec **out_spec);
 
 /**
- * Writes the job of this process, with an end mark. *out_is_set is 0, and the text "", where it is not known.
+ * Writes the job of this process as a NUL-terminated text. If it is not known, *out_is_set is 0 and the text is "".
  *
- * Blocks   As dist_cluster_resolver_spec().
- * Errors   INVALID_ARGUMENT    NULL; TF_CONFIG that is not JSON, or has no such task; no room for the text, which is never
- *                              longer than DIST_MAX_ADDRESS_BYTES.
- *          RESOURCE_EXHAUSTED  no memory.
- *          What a host's function fails with.
+ * Blocks   Like dist_cluster_resolver_spec().
+ * Errors   INVALID_ARGUMENT    an argument is NULL; TF_CONFIG is not JSON or has an invalid task; size_bytes is too
+ *                              small. A text never needs more than DIST_MAX_ADDRESS_BYTES.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          any                 the status that your resolver function returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_task_type(const dist_cluster_resolver *resolver,
                                                                     char *out_text, size_t size_bytes,
                                                                     int32_t *out_is_set);
 
-/** As dist_cluster_resolver_task_type(), of the index of this process in its job; DIST_TASK_UNSET: it is not known. */
+/**
+ * Returns the index of this process in its job, or DIST_TASK_UNSET if it is not known.
+ *
+ * Blocks   Like dist_cluster_resolver_spec().
+ * Errors   Like dist_cluster_resolver_task_type().
+ */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_task_id(const dist_cluster_resolver *resolver,
                                                                   int32_t *out_task_id);
 
-/** As dist_cluster_resolver_task_type(), of the RPC layer. */
+/**
+ * Writes the RPC layer as a NUL-terminated text. If it is not set, *out_is_set is 0 and the text is "".
+ *
+ * Blocks   Like dist_cluster_resolver_spec().
+ * Errors   Like dist_cluster_resolver_task_type().
+ */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_rpc_layer(const dist_cluster_resolver *resolver,
                                                                     char *out_text, size_t size_bytes,
                                                                     int32_t *out_is_set);
 
-/** As dist_cluster_resolver_task_type(), of the environment. It is not set for TF_CONFIG, and "" for the others. */
+/**
+ * Writes the platform on which the cluster runs as a NUL-terminated text. By default it is not set for TF_CONFIG
+ * (*out_is_set is 0), and "" for the other resolvers.
+ *
+ * Blocks   Like dist_cluster_resolver_spec().
+ * Errors   Like dist_cluster_resolver_task_type().
+ */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_environment(const dist_cluster_resolver *resolver,
                                                                       char *out_text, size_t size_bytes,
                                                                       int32_t *out_is_set);
 
 /**
- * Writes where to connect to: "grpc://host:port", or without an RPC layer (""; NULL is the resolver's) "host:port".
+ * Writes the address to connect to: "grpc://host:port", or "host:port" without an RPC layer. `rpc_layer` "" selects no
+ * layer; NULL selects that of the resolver.
  *
- * A task is asked for by its type and its id. Where one of them is not (NULL, DIST_TASK_UNSET), the address is
+ * `task_type` and `task_id` select a task. If one of them is not set (NULL, DIST_TASK_UNSET), the address is:
  *
- *     simple              session_address, or nothing, behind the RPC layer: with "grpc" it is "grpc://" (TensorFlow)
- *     union               what its first resolver has, with the RPC layer of that one unless `rpc_layer` is given
- *     TF_CONFIG           the task's, whose type or id is taken from this process
- *     Slurm, Kubernetes   this process' own, "" where its task is not known
- *     the host's          as address() writes it, else as simple without a session_address
+ *     simple              session_address or "", after the RPC layer: with "grpc" and "" it is "grpc://" (TensorFlow)
+ *     union               that of its first resolver, with the RPC layer of that one unless `rpc_layer` is given
+ *     TF_CONFIG           that of the task, with the missing type or id taken from this process
+ *     Slurm, Kubernetes   that of this process, or "" if its task is not known
+ *     your functions      the result of address(), or else as for simple without a session_address
  *
- * Where a union is asked for a task, a NULL layer is the union's own option, and none where that is not given.
+ * If a union is asked for a task and `rpc_layer` is NULL, the layer is the union's own option, or none if that is not
+ * set.
  *
- * Of TF_CONFIG, "session_master" counts before all, as it is; and of a cluster of one task the address is "".
+ * With TF_CONFIG, "session_master" takes precedence over everything else and is returned unchanged, and in a cluster of
+ * one task the address is "".
  *
- * Blocks   As dist_cluster_resolver_spec().
- * Errors   INVALID_ARGUMENT    as dist_cluster_resolver_task_type(); no such task.
- *          RESOURCE_EXHAUSTED  no memory.
- *          What a host's function fails with.
+ * Blocks   Like dist_cluster_resolver_spec().
+ * Errors   INVALID_ARGUMENT    an error of dist_cluster_resolver_task_type(); the task does not exist.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          any                 the status that your resolver function returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_master(const dist_cluster_resolver *resolver,
                                                                  const char *task_type, int32_t task_id,
@@ -311,32 +366,36 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_master(const dist_clus
                                                                  size_t size_bytes);
 
 /**
- * How many accelerators a task has (NULL, DIST_TASK_UNSET: this process): those that options give, under Slurm gpus_per_task,
- * else 0, since the devices of libdist are host CPUs.
+ * Returns the number of accelerators of a task (NULL, DIST_TASK_UNSET = this process): the number in options, or
+ * gpus_per_task under Slurm, or else 0, because the devices of libdist are host CPUs.
  *
- * Blocks   As dist_cluster_resolver_spec().
- * Errors   As dist_cluster_resolver_master(): under TF_CONFIG the task must be one of the cluster's, but not where options
- *          give the number, TF_CONFIG has "session_master", or its cluster has no job, or one task alone.
+ * With TF_CONFIG, the task must exist in the cluster, unless options set the number, TF_CONFIG has "session_master", or
+ * the cluster has no jobs or only one task.
+ *
+ * Blocks   Like dist_cluster_resolver_spec().
+ * Errors   Like dist_cluster_resolver_master().
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_num_accelerators(
     const dist_cluster_resolver *resolver, const char *task_type, int32_t task_id, int32_t *out_n);
 
 /**
- * Writes the GPUs of this process as CUDA_VISIBLE_DEVICES has them, "2,3"; "" where the resolver shares none out, whatever
- * the rank is. libdist does not change the environment: a host that wants the variable sets it.
+ * Writes the GPUs of this process in the format of CUDA_VISIBLE_DEVICES, "2,3"; "" if the resolver distributes no GPUs,
+ * whatever the rank is. libdist does not change the environment; your program sets the variable if it needs it.
  *
- * Errors   INVALID_ARGUMENT  NULL, a rank that the Slurm step has not, no room for the text, more GPUs than a text of less
- *                            than DIST_MAX_ADDRESS_BYTES names.
+ * Errors   INVALID_ARGUMENT  an argument is NULL; the rank is not one of the Slurm step's; size_bytes is too small; the
+ *                            list of GPUs needs DIST_MAX_ADDRESS_BYTES or more.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_gpu_ids(const dist_cluster_resolver *resolver,
                                                                   char *out_text, size_t size_bytes);
 
 /**
- * Writes what was decided, and from where: an option, which environment variable, a default. Lines of "subject: words", for
- * people: the words may change in any version. What cannot be decided is a line that says why.
+ * Writes a description of each decision and its source: an option, the environment variable, or a default. The text
+ * consists of lines "subject: words" for human readers; the wording may change in any version. If something cannot be
+ * decided, a line states the reason.
  *
- * Blocks   As dist_cluster_resolver_spec(), and for fn.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Blocks   Like dist_cluster_resolver_spec(), and while fn runs.
+ * Errors   INVALID_ARGUMENT    an argument is NULL.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_explain(const dist_cluster_resolver *resolver,
                                                          dist_text_fn fn, void *user_data);

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Collectives among replicas.
+ * Collectives: operations that all replicas of a run perform together.
  *
- * Every replica of the run makes the same collectives in the same order. On arrival each states what it came
- * for; if the others came for something else, left, failed, or do not come in time, then every member gets an
- * error at once, the same report for all, and the later collectives of that group fail with it too until the run
- * has ended. Nobody hangs.
- * When a collective returns, for whatever reason, no peer touches its buffers any longer; after an error the
+ *     static dist_status step(dist_replica *replica, void *user_data) {
+ *       dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+ *       options.tag = "gradients";                   // appears in error reports
+ *       return dist_all_reduce(replica, DIST_REDUCE_MEAN, gradients, gradients, 2, &options);
+ *     }
+ *
+ * All replicas of a run must call the same collectives in the same order. On arrival, each replica states what it wants
+ * to do. If the others requested something different, left the function, failed, or do not arrive in time, the
+ * collective fails on every member at once, and all members get the same report. Later collectives of that group fail
+ * with the same report until the run has ended. No member hangs.
+ *
+ * When a collective has returned, for whatever reason, no peer accesses its buffers any longer. After an error, the
  * contents of its outputs are unspecified.
  */
 #ifndef DIST_COLLECTIVE_H
@@ -19,261 +26,277 @@
 extern "C" {
 #endif
 
+/** Options of a collective. NULL selects the default for each field. */
 typedef struct dist_collective_options {
   uint32_t struct_size;
-  int32_t numerics; /* DIST_NUMERICS_...; 0: the strategy's, which is ORDERED where its options do not say */
-  const char *tag;  /* a name for reports, equal on all members; NULL: none */
-  int64_t timeout_ns; /* longest wait for a peer; 0: the strategy's; < 0: no limit */
-  /* who meets; NULL: all replicas. Below, R is its size; r, p and root are ranks in it */
+  int32_t numerics;   /* DIST_NUMERICS_...; 0 = the strategy's (ORDERED by default) */
+  const char *tag;    /* name for reports, equal on all members; may be NULL */
+  int64_t timeout_ns; /* longest wait for a peer in ns; 0 = the strategy's; < 0 = no limit */
+  /* participating group; NULL = all replicas. Below, R is its size, and r, p and root are ranks in it */
   const dist_group *group;
-  const double *weights;    /* MEAN: one weight (>= 0) a contribution, given by all members or by none */
-  size_t contributions;     /* tensors that this replica adds to each sum; 0, on all members: one */
-  dist_reduce_fn reduce_fn; /* DIST_REDUCE_USER's operator; the same on all members */
-  void *reduce_user_data;
-  const int64_t *splits; /* all_to_all: R sizes along the axis, which `in` is cut into; NULL: equal ones */
-  int32_t axis;          /* the dimension that parts are cut from or joined along; < 0 counts from the end */
-  int32_t planned;       /* 1: *out_work is a plan, which dist_work_start() begins, any number of times */
-  /* not NULL: the call returns at once, and the work is under way; see dist_work_wait() */
+  const double *weights;    /* MEAN: one weight (>= 0) per contribution; set on all members or on none */
+  size_t contributions;     /* tensors that this replica adds to each sum; 0 on all members = 1 */
+  dist_reduce_fn reduce_fn; /* operator of DIST_REDUCE_USER; the same on all members */
+  void *reduce_user_data;   /* passed to reduce_fn */
+  const int64_t *splits;    /* all_to_all: R sizes of the parts of `in` along the axis; NULL = equal */
+  int32_t axis;             /* dimension along which parts are split or joined; < 0 counts from the end */
+  int32_t planned;          /* 1 = *out_work is a plan; dist_work_start() starts it, any number of times */
+  /* not NULL = asynchronous: the call returns at once and dist_work_wait() waits for its completion */
   dist_work **out_work;
-  int64_t bytes_per_pack; /* about how much a pack of a planned list has; 0: the strategy's, else all */
-  int32_t implementation; /* DIST_COMMUNICATION_...: taken, and of no consequence for the bits */
-  int32_t reserved;       /* 0 */
-  dist_cancel *cancel;    /* ends the group's rounds in this run, for all members; NULL: none */
-  /* DIST_REDUCE_USER: of one element of reduce_fn, the same on all members; 0: the dtype's. At most 4,096, and a
-     multiple of each tensor's dtype. Tensors hold whole elements: none may have a gap inside, or a cut along the axis.
-     TREE of more than 3 contributions: less, as 3,072 of up to 7, 1,536 of up to 31, 576 of 1,024; a report says it */
+  int64_t bytes_per_pack; /* approximate pack size of a planned list; 0 = the strategy's, or no packs */
+  int32_t implementation; /* DIST_COMMUNICATION_...; accepted for compatibility, has no effect */
+  int32_t reserved;       /* must be 0 */
+  dist_cancel *cancel;    /* cancels the group's collectives in this run, on all members; may be NULL */
+  /* DIST_REDUCE_USER: size of one element of reduce_fn, the same on all members; 0 = the dtype's size. At most
+   * 4,096 and a multiple of the dtype's size of each tensor. Elements must be whole: a tensor's strides and its
+   * split along the axis must not divide one. TREE with more than 3 contributions allows less, for example 3,072
+   * with up to 7, 1,536 with up to 31 and 576 with 1,024; the error report states the limit */
   size_t reduce_element_bytes;
 } dist_collective_options;
 #define DIST_COLLECTIVE_OPTIONS_INIT \
   { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_collective_options. */
+/** Initializes collective options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);
 
 /**
- * Reduces n tensors over all replicas; every replica gets the results.
+ * Reduces n tensors over all replicas. Every replica gets the results.
  *
  *     for t in 0 .. n-1, every element i, every replica r:
  *       acc = in[0][t][i];   for p in 1 .. R-1:   acc = op(acc, in[p][t][i]);   out[r][t][i] = acc
  *
- * With options->contributions = k, `in` holds k lists one after another, and replica p's contributions in[p][j*n + t]
- * enter the fold in the order of j; k may differ between replicas. With weights w, MEAN is
- * (sum of w[p][j] * in[p][j*n + t][i]) / (sum of w[p][j]): a replica whose batch is empty gives weight 0. If all
- * weights are 0 the result is NaN.
+ * If options->contributions is k, `in` holds k lists one after another, and contributions in[p][j*n + t] of replica p
+ * are folded in the order of j. k may differ between replicas. With options->weights = w, MEAN is a weighted mean:
  *
- * Shape    in[t] and out[t] have equal shapes and dtypes, and in[t] the same on every replica. Any strides; without
- *          gaps is fastest. n = 0 and tensors without elements are legal. out == in, or out[t] the same view as in[t],
- *          is in place; any other overlap of in[t] and out[t] is an error, but for views that interlock (even and odd
- *          elements). Tensors of one list are not compared. All replicas may pass one out buffer: it is written once.
- * Order    ORDERED: left to right by replica id: the same bits on every replica, in every run, whatever the size.
- *          f16 and bf16 accumulate in f32 and round once. MEAN divides the folded sum by the number of contributions
- *          before that rounding; of integers it is out of place only, into f64 (from i32, u32, i64, u64) or f32 (from
- *          the smaller ones). A weighted product is rounded in the accumulator. Integers wrap. MIN and MAX give NaN
- *          if any is NaN; min(-0, +0) is -0. A result that is NaN may be any NaN. COMPLEX64 has SUM, MEAN, PROD; BOOL
- *          has MIN (and), MAX (or).
- *          REPRODUCIBLE: SUM and MEAN of f16, bf16, f32, f64, and what is exact anyway (integers, MIN, MAX). The
- *          contributions are added exactly and rounded once: SUM is the correctly rounded sum. MEAN divides in f64 the
- *          sum that is rounded to f64 (to odd; of f64 to nearest). A weighted product is rounded to f64 first.
- *          TREE: all that ORDERED has, and as it, but by a fixed binary tree over the contributions x[0] .. x[N-1] of
- *          all replicas, in their order (replica p's k contributions are k of them):
+ *     (sum over p, j of w[p][j] * in[p][j*n + t][i]) / (sum over p, j of w[p][j])
  *
- *              T(a, 1) = x[a];   T(a, n) = T(a, m) op T(a + m, n - m), m being the largest power of two below n
- *              result = T(0, N), rounded once where ORDERED is, MEAN divided before;  N = 7: ((0 1)(2 3))((4 5)6)
+ * A replica with an empty batch passes weight 0. If all weights are 0, the result is NaN.
  *
- *          So n contributions in a row are folded to one subtotal without any other, where n is a power of two and
- *          the first's place a multiple of it, and else to at most 2 * ceil(log2 n). Subtotals have the accumulator's
- *          type (f32 of f16 and bf16). As in ORDERED, the bits depend on the contributions and their order alone, not on
- *          how they are dealt to replicas and workers. Weights w give T of w[a] * x[a] divided by T of w[a]. Where the
- *          order changes nothing (integers without weights, MIN, MAX), and up to three contributions, the bits are
- *          ORDERED's. reduce_fn is called in the tree's order.
+ * Shape    in[t] and out[t] have equal shapes and dtypes, and in[t] is the same on every replica. Strides are
+ *          arbitrary; tensors without gaps are the fastest. n = 0 and tensors without elements are valid. The call is
+ *          in place if out == in or if out[t] is the same view as in[t]. Any other overlap of in[t] and out[t] is an
+ *          error, except for interleaved views (even and odd elements). Overlap between different tensors of one list
+ *          is not checked. All replicas may pass the same out buffer; it is written once.
+ * Order    ORDERED: elements are folded from left to right by replica id. The bits are the same on every replica, in
+ *          every run and at every size. f16 and bf16 accumulate in f32 and are rounded once. MEAN divides the folded
+ *          sum by the number of contributions before that rounding. MEAN of integers must be out of place, into f64
+ *          (from i32, u32, i64, u64) or f32 (from smaller types). A weighted product is rounded to the accumulator's
+ *          type. Integers wrap around. MIN and MAX return NaN if any element is NaN; min(-0, +0) is -0. A NaN result
+ *          may be any NaN. COMPLEX64 supports SUM, MEAN and PROD; BOOL supports MIN (and) and MAX (or).
+ *          REPRODUCIBLE: supports SUM and MEAN of f16, bf16, f32 and f64, and everything that is exact in any order
+ *          (integers, MIN, MAX). Contributions are added exactly and rounded once, so SUM is the correctly rounded sum.
+ *          MEAN rounds the sum to f64 (to odd; to nearest for f64) and divides in f64. A weighted product is rounded to
+ *          f64 first.
+ *          TREE: supports everything that ORDERED does, with the same rounding, but folds by a fixed binary tree over
+ *          the contributions x[0] .. x[N-1] of all replicas in order (a replica with k contributions has k of them):
+ *
+ *              T(a, 1) = x[a];   T(a, n) = T(a, m) op T(a + m, n - m);   m is the largest power of two below n
+ *              result = T(0, N), rounded once where ORDERED rounds, MEAN divided before;   N = 7: ((0 1)(2 3))((4 5)6)
+ *
+ *          A run of n consecutive contributions therefore folds into one subtotal if n is a power of two and the first
+ *          position is a multiple of n, and into at most 2 * ceil(log2 n) subtotals otherwise. Subtotals have the
+ *          accumulator's type (f32 for f16 and bf16). As with ORDERED, the bits depend only on the contributions and
+ *          their order, not on how they are distributed over replicas and workers. With weights w, the result is T of
+ *          w[a] * x[a] divided by T of w[a]. If the order does not matter (integers without weights, MIN, MAX), and for
+ *          up to three contributions, the bits equal those of ORDERED. reduce_fn is called in the order of the tree.
  * Context  Replica. Collective.
- * Blocks   Until every member has come, or the deadline, or a failure of one.
- * Errors   INVALID_ARGUMENT   NULL, a bad dtype, op, shape, weight or overlap here; or the replicas disagree.
- *          DEADLINE_EXCEEDED  not all came in time; the report lists who did not.
- *          ABORTED            a replica failed or left; the report names it. Or all wait for each other in different
- *                             groups; the report has the cycle.
- *          CANCELLED          a cancel object, of this member's options or a peer's, or of the run; dist_strategy_cancel().
+ * Blocks   Until every member has arrived, the deadline expires, or a member fails.
+ * Errors   INVALID_ARGUMENT     an argument is NULL; a dtype, op, shape, weight or overlap is invalid; or the replicas
+ *                               disagree.
+ *          DEADLINE_EXCEEDED    not all members arrived in time; the report lists the missing ones.
+ *          ABORTED              a replica failed or left; the report names it. Or members wait for each other in
+ *                               different groups; the report shows the cycle.
+ *          CANCELLED            a cancel object of any member's options or of the run was signalled, or
+ *                               dist_strategy_cancel() was called.
  *          FAILED_PRECONDITION  the replica's run has ended.
- *          UNIMPLEMENTED      REPRODUCIBLE of PROD, USER, weighted integers, complex64, or of a scan.
+ *          UNIMPLEMENTED        REPRODUCIBLE with PROD, USER, weighted integers or complex64, or for a scan.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_reduce_op op,
                                                     const dist_tensor *in, dist_tensor *out, size_t n,
                                                     const dist_collective_options *options);
 
 /**
- * Reduces n tensors over all replicas; the root gets the results.
+ * Reduces n tensors over all replicas. Only the root gets the results.
  *
- *     out[root][t] = what dist_all_reduce() gives
+ *     out[root][t] = result of dist_all_reduce()
  *
- * Shape    As dist_all_reduce(); `out` is written on the root alone and may be NULL elsewhere.
- * Order    As dist_all_reduce().
+ * Shape    Like dist_all_reduce(). `out` is written only on the root and may be NULL elsewhere.
+ * Order    Like dist_all_reduce().
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, dist_reduce_op op,
                                                         int32_t root, const dist_tensor *in, dist_tensor *out,
                                                         size_t n, const dist_collective_options *options);
 
 /**
- * Reduces n tensors over all replicas; every replica gets a part of each result.
+ * Reduces n tensors over all replicas. Every replica gets a part of each result.
  *
- *     whole = what dist_all_reduce() gives for tensor t;   m[r] = out[r][t].shape[axis]
+ *     whole = result of dist_all_reduce() for tensor t;   m[r] = out[r][t].shape[axis]
  *     out[r][t] = whole[m[0] + ... + m[r-1]  up to  m[0] + ... + m[r]] along the axis
  *
- * Shape    in[t] as in dist_all_reduce(). out[r][t] has its shape but along options->axis, where the sizes of all
- *          members, which may differ and be 0, add up to in[t]'s. Out of place only.
- * Order    As dist_all_reduce().
+ * Shape    in[t] is like in dist_all_reduce(). out[r][t] has the same shape except along options->axis. Along the axis
+ *          the members' sizes may differ and be 0; they must add up to the size of in[t]. Out of place only.
+ * Order    Like dist_all_reduce().
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where the sizes do not add up.
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if the sizes do not add up.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, dist_reduce_op op,
                                                         const dist_tensor *in, dist_tensor *out, size_t n,
                                                         const dist_collective_options *options);
 
 /**
- * Joins the tensors of all replicas; every replica gets the results.
+ * Concatenates the tensors of all replicas. Every replica gets the results.
  *
  *     for t in 0 .. n-1, every replica r:   out[r][t] = concatenation of in[0][t], ..., in[R-1][t] along the axis
  *
- * Shape    in[p][t] have equal dtypes and ndim >= 1, and equal shapes but along options->axis, where they may differ
- *          (and be 0); there out[t]'s size is their sum. Out of place, but in[t] may be its own place in out[t].
- *          Any strides.
+ * Shape    in[p][t] have equal dtypes, ndim >= 1, and equal shapes except along options->axis. Along the axis their
+ *          sizes may differ and be 0; the size of out[t] is their sum. Out of place, but in[t] may be its own slice of
+ *          out[t]. Strides are arbitrary.
  * Order    Bits are copied, in the order of ranks.
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for a scalar, or where the sizes do not add up.
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for a scalar or if the sizes do not add up.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const dist_tensor *in,
                                                     dist_tensor *out, size_t n,
                                                     const dist_collective_options *options);
 
 /**
- * Joins the tensors of all replicas; the root gets the results.
+ * Concatenates the tensors of all replicas. Only the root gets the results.
  *
- *     out[root][t] = what dist_all_gather() gives
+ *     out[root][t] = result of dist_all_gather()
  *
- * Shape    As dist_all_gather(); `out` is written on the root alone and may be NULL elsewhere.
- * Order    As dist_all_gather().
+ * Shape    Like dist_all_gather(). `out` is written only on the root and may be NULL elsewhere.
+ * Order    Like dist_all_gather().
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_gather(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_gather(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, int32_t root,
                                                         const dist_tensor *in, dist_tensor *out, size_t n,
                                                         const dist_collective_options *options);
 
 /**
- * Gives every replica the root's tensors.
+ * Copies the root's tensors to every replica.
  *
  *     for t in 0 .. n-1, every element i, every replica r:   out[r][t][i] = in[root][t][i]
  *
- * Shape    As dist_all_reduce(). `in` is read on the root alone and may be NULL elsewhere; the root may pass
- *          out == in.
+ * Shape    Like dist_all_reduce(). `in` is read only on the root and may be NULL elsewhere. The root may pass out ==
+ *          in.
  * Order    Bits are copied.
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_t root, const dist_tensor *in,
                                                    dist_tensor *out, size_t n,
                                                    const dist_collective_options *options);
 
 /**
- * Gives every replica a part of each of the root's tensors.
+ * Splits each of the root's tensors and gives every replica one part.
  *
  *     m[r] = out[r][t].shape[axis];   out[r][t] = in[root][t][m[0] + ... + m[r-1]  up to  m[0] + ... + m[r]]
  *
- * Shape    As dist_reduce_scatter(). `in` is read on the root alone and may be NULL elsewhere. Out of place, but
- *          the root's out[t] may be its own place in in[t].
+ * Shape    Like dist_reduce_scatter(). `in` is read only on the root and may be NULL elsewhere. Out of place, but the
+ *          root's out[t] may be its own slice of in[t].
  * Order    Bits are copied.
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_reduce_scatter(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_reduce_scatter(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica, int32_t root,
                                                            const dist_tensor *in, dist_tensor *out, size_t n,
                                                            const dist_collective_options *options);
 
 /**
- * Every replica gives every replica a part of its tensors.
+ * Every replica sends one part of each tensor to every replica.
  *
- *     in[p][t] is cut along the axis into R parts, of sizes options->splits[0 .. R-1], or equal ones
+ *     in[p][t] is split along the axis into R parts of sizes options->splits[0 .. R-1], or into equal parts
  *     for t in 0 .. n-1, every replica r:   out[r][t] = concatenation of part r of in[0][t], ..., of in[R-1][t]
  *
- * Shape    in[p][t] have equal dtypes and ndim >= 1, and equal shapes but along options->axis. Without splits their
- *          size there is a multiple of R; with them it is their sum, for each of the n tensors. out[r][t]'s size is
- *          the sum of the parts that r gets. Out of place only.
+ * Shape    in[p][t] have equal dtypes, ndim >= 1, and equal shapes except along options->axis. Without splits, the size
+ *          along the axis must be a multiple of R; with splits, it must be their sum, for each of the n tensors. The
+ *          size of out[r][t] is the sum of the parts that r receives. Out of place only.
  * Order    Bits are copied.
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_gather().
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_gather().
  */
 DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const dist_tensor *in,
                                                     dist_tensor *out, size_t n,
                                                     const dist_collective_options *options);
 
 /**
- * Reduces n tensors over the replicas up to each one.
+ * Reduces n tensors over the replicas up to each one (a prefix reduction).
  *
  *     INCLUSIVE:   out[r][t] = op(in[0][t], ..., in[r][t])
- *     EXCLUSIVE:   out[r][t] = op(in[0][t], ..., in[r-1][t]);   out[0][t] = what op leaves unchanged: 0 for SUM, 1 for
- *                  PROD, the largest (inf, true) for MIN, the smallest for MAX; for USER it stays as it is
+ *     EXCLUSIVE:   out[r][t] = op(in[0][t], ..., in[r-1][t]);   out[0][t] = the neutral element of op: 0 for SUM, 1 for
+ *                  PROD, the largest value (inf, true) for MIN, the smallest for MAX; unchanged for USER
  *
- * Shape    As dist_all_reduce(); each replica has an out of its own.
- * Order    As dist_all_reduce(), ORDERED or TREE: each result is what that gives of these replicas alone. No MEAN.
+ * `kind` is DIST_SCAN_INCLUSIVE or DIST_SCAN_EXCLUSIVE.
+ *
+ * Shape    Like dist_all_reduce(), but each replica must pass its own out.
+ * Order    Like dist_all_reduce() with ORDERED or TREE: each result equals that of a reduction over these replicas
+ *          only. MEAN is not supported.
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for an unknown kind.
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for an unknown kind.
  */
 DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, int32_t kind,
                                               const dist_tensor *in, dist_tensor *out, size_t n,
                                               const dist_collective_options *options);
 
 /**
- * Every replica gives its tensors to one other.
+ * Every replica sends its tensors to one other replica.
  *
- *     for t in 0 .. n-1, every replica r:   out[r][t] = in[source[r]][t];   where source[r] is -1: out[r][t] = 0
+ *     for t in 0 .. n-1, every replica r:   out[r][t] = in[source[r]][t];   if source[r] is -1:   out[r][t] = 0
  *
- * `destination` is who gets this replica's tensors, `source` whose it gets; -1: nobody. They must fit together:
- * destination[p] is r exactly where source[r] is p. A replica may be its own.
+ * `destination` is the rank that receives this replica's tensors, and `source` is the rank whose tensors this replica
+ * receives; -1 means none. The pairs must match: destination[p] is r if and only if source[r] is p. A replica may send
+ * to itself.
  *
  * Shape    in[t] and out[t] have equal shapes and dtypes, the same on every replica. Out of place only.
  * Order    Bits are copied.
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where a rank is not in -1 .. R-1 or the pairs do not fit.
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if a rank is not in -1 .. R-1 or the pairs do not match.
  */
 DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t destination, int32_t source,
                                                  const dist_tensor *in, dist_tensor *out, size_t n,
                                                  const dist_collective_options *options);
 
 /**
- * Returns when every member has come. What each wrote before, all can read after.
+ * Waits until every member has arrived. All writes that a member made before the barrier are visible to all members
+ * after it.
  *
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Errors   As dist_all_reduce().
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce().
  */
 DIST_API DIST_NODISCARD dist_status dist_barrier(dist_replica *replica,
                                                  const dist_collective_options *options);
 
 /**
- * dist_all_reduce() on a nest: every leaf is reduced, and the result has the value's structure. Indexed slices are
- * joined instead: the rows and indices of all replicas, one after another, the rows of a MEAN divided by R; an index
- * that several replicas have comes several times.
+ * Reduces every leaf of a nest, like dist_all_reduce(). The result has the structure of the value.
  *
- * The one-device and default strategies have nobody to meet: tensors are given back as they are, of whatever dtype.
+ * Indexed slices are concatenated instead of added: the result has the rows and indices of all replicas, one after
+ * another, and MEAN divides the rows by R. An index that occurs on several replicas occurs several times in the result.
  *
- * Shape    A tensor, or lists, tuples and dictionaries of tensors and indexed slices, the same structure on all
- *          replicas. Of a per-replica or mirrored value, or a variable, this replica's component is meant.
- * Order    As dist_all_reduce().
+ * The one-device strategy and the default strategy have no peers: they return tensors unchanged, with any dtype.
+ *
+ * Shape    A tensor, or lists, tuples and dictionaries of tensors and indexed slices, with the same structure on all
+ *          replicas. For a per-replica or mirrored value, or a variable, this replica's component is used.
+ * Order    Like dist_all_reduce().
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Owns     value is borrowed. *out_value is the caller's: dist_value_release().
- * Errors   As dist_all_reduce(); RESOURCE_EXHAUSTED no memory; INVALID_ARGUMENT also for out_work or contributions,
- *          and for a leaf that is no tensor; UNIMPLEMENTED for other operators, or weights, on indexed slices.
+ * Blocks   Like dist_all_reduce().
+ * Owns     `value` is borrowed. The caller owns *out_value and releases it with dist_value_release().
+ * Errors   Like dist_all_reduce(), and
+ *          INVALID_ARGUMENT    out_work is set or contributions is above 1; a leaf is not a tensor.
+ *          UNIMPLEMENTED       another operator, or weights, with indexed slices.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce_value(dist_replica *replica, dist_reduce_op op,
                                                           dist_value *value,
@@ -281,85 +304,93 @@ DIST_API DIST_NODISCARD dist_status dist_all_reduce_value(dist_replica *replica,
                                                           dist_value **out_value);
 
 /**
- * dist_all_gather() on a nest: every leaf is joined, and the result has the value's structure. Two rounds: one for
- * the sizes.
+ * Concatenates every leaf of a nest, like dist_all_gather(). The result has the structure of the value. The call takes
+ * two rounds; the first one exchanges the sizes.
  *
- * Shape    As dist_all_reduce_value(); leaves as in dist_all_gather().
- * Order    As dist_all_gather().
+ * Shape    Like dist_all_reduce_value(), with leaves as in dist_all_gather().
+ * Order    Like dist_all_gather().
  * Context  Replica. Collective.
- * Blocks   As dist_all_reduce().
- * Owns     value is borrowed. *out_value is the caller's: dist_value_release().
- * Errors   As dist_all_reduce_value(); UNIMPLEMENTED for indexed slices.
+ * Blocks   Like dist_all_reduce().
+ * Owns     `value` is borrowed. The caller owns *out_value and releases it with dist_value_release().
+ * Errors   Like dist_all_reduce_value(); also UNIMPLEMENTED for indexed slices.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_gather_value(dist_replica *replica, dist_value *value,
                                                           const dist_collective_options *options,
                                                           dist_value **out_value);
 
 /**
- * Some replicas of a strategy, for collectives among them: dist_collective_options.group. Groups may overlap and
- * meet at the same time. Members that wait for each other in different groups get an error, not a hang.
+ * Creates a group of some replicas, for collectives among them; see dist_collective_options.group.
  *
- * Over several workers ids and ranks are those of all, and every worker makes the same groups in the same order, as
- * one of the calls that all of them make (workers.h), also one that has no member. After a failure there is no group on
- * a worker that was told of it; the strategy is as it was. Members of different workers that wait for each other in
- * different groups are not found out: their deadlines end that. A group of one worker's replicas meets without the others.
+ * Groups may overlap and communicate at the same time. If members wait for each other in different groups, they get an
+ * error instead of a deadlock.
  *
- * Shape    1 <= n <= R ids in 0 .. R-1, ascending: the rank in the group is the position, so that sums keep the
- *          order of ids.
- * Context  Strategy, concurrent; not while a run is under way. Over several workers it waits for that run.
- * Blocks   Over several workers: until all make the group, at most the strategy's timeout.
- * Owns     *out_group is the caller's: dist_group_destroy(), before dist_strategy_destroy().
- * Errors   INVALID_ARGUMENT     NULL, n, or an id that is out of range or not above the one before. The workers give
- *                               other ids; the report has both lists, of long ones the beginnings.
- *          FAILED_PRECONDITION  a run is under way; a forked child.
- *          RESOURCE_EXHAUSTED   no memory.
- *          DEADLINE_EXCEEDED    a worker did not make it in time, or a run was under way for so long.
- *          ABORTED              a worker failed, or did something else; the report names it.
+ * With several workers, ids and ranks count the replicas of all workers. Every worker must create the same groups in
+ * the same order, even if it has no member in them (workers.h). If the creation fails, a worker that learns of the
+ * failure has no group, and the strategy is unchanged. A deadlock between members of different workers that wait in
+ * different groups is not detected; their deadlines end it. Groups whose members all belong to one worker do not
+ * communicate with other workers.
+ *
+ * Shape    1 <= n <= R ids in 0 .. R-1, in ascending order. The rank in the group is the position in this list, so sums
+ *          keep the order of ids.
+ * Context  Strategy, concurrent; not during a run. With several workers, the call waits for the run to end.
+ * Blocks   With several workers, until all have created the group, at most for the strategy's timeout.
+ * Owns     The caller owns *out_group and destroys it with dist_group_destroy() before dist_strategy_destroy().
+ * Errors   INVALID_ARGUMENT     an argument is NULL, n is out of range, or an id is out of range or not above the
+ *                               previous one; or the workers pass different ids (the report shows both lists, shortened
+ *                               if they are long).
+ *          FAILED_PRECONDITION  a run is in progress; a forked child.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          DEADLINE_EXCEEDED    a worker did not create the group in time, or a run was in progress for too long.
+ *          ABORTED              a worker failed or made a different call; the report names it.
  *          UNAVAILABLE          a worker is lost.
- *          CANCELLED            dist_strategy_cancel().
+ *          CANCELLED            dist_strategy_cancel() was called.
  */
 DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, const int32_t *replica_ids,
                                                       size_t n, dist_group **out_group);
 
 /**
- * Ends a group. NULL is fine. Over several workers it ends on this one alone, and waits for nobody: where others use it
- * later, their collectives are told that this worker has left, when its run is over.
+ * Destroys a group. NULL is ignored.
  *
- * Context  Strategy, concurrent; not while a run is under way.
- * Owns     Takes the group, unless it fails.
- * Errors   FAILED_PRECONDITION  a run is under way, or work of the group is left; the group is as it was.
+ * With several workers, this destroys only the local handle and does not wait. If other workers use the group later,
+ * their collectives fail with a report that this worker has left, once its run has ended.
+ *
+ * Context  Strategy, concurrent; not during a run.
+ * Owns     Takes ownership of the group, unless it fails.
+ * Errors   FAILED_PRECONDITION  a run is in progress, or the group has unfinished work; the group is unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_group_destroy(dist_group *group);
 
-/** How many replicas it has, of all workers; 0 for NULL. */
+/** Returns the number of replicas in the group, over all workers; 0 for NULL. */
 DIST_API int32_t dist_group_size(const dist_group *group);
 
-/** The rank of a replica in the group; -1 where it is no member, or for NULL. */
+/** Returns the rank of a replica in the group; -1 if it is not a member, and for NULL. */
 DIST_API int32_t dist_group_rank(const dist_group *group, int32_t replica_id);
 
-/** How a program asks its collectives to be done (TensorFlow: CommunicationOptions, CollectiveHints). */
+/** How collectives of a program communicate (TensorFlow: CommunicationOptions, CollectiveHints). */
 typedef struct dist_communication_options {
   uint32_t struct_size;
   int32_t implementation; /* DIST_COMMUNICATION_... */
-  int64_t bytes_per_pack; /* a planned list is cut into packs of about this size; 0: not given */
-  int64_t timeout_ns;  /* longest wait for a peer; < 0: no limit; 0: not given, unless has_timeout says so */
-  int32_t has_timeout; /* 1: timeout_ns is given even where it is 0, which is no limit too */
-  int32_t reserved;    /* 0 */
+  int64_t bytes_per_pack; /* a planned list is split into packs of about this size; 0 = not set */
+  /* longest wait for a peer, in nanoseconds; < 0 = no limit; 0 = not set, unless has_timeout is 1 */
+  int64_t timeout_ns;
+  int32_t has_timeout; /* 1 = timeout_ns is set, even if it is 0, which then means no limit */
+  int32_t reserved;    /* must be 0 */
 } dist_communication_options;
 #define DIST_COMMUNICATION_OPTIONS_INIT \
   { sizeof(dist_communication_options), 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_communication_options. */
+/** Initializes communication options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_communication_options_init(dist_communication_options *options,
                                               uint32_t struct_size_bytes);
 
 /**
- * One set of options overridden by another: what `over` gives (an implementation that is not AUTO, a size of packs, a
- * timeout), else what `base` does. A collective's own options override its strategy's by this rule. `over` may be NULL:
- * a checked copy of `base`.
+ * Merges two sets of options; fields that are set in `over` override those of `base`.
  *
- * Owns     Nothing. out_options, whose struct_size is set, may be base or over.
- * Errors   INVALID_ARGUMENT  base or out_options is NULL, an unknown implementation, a negative bytes_per_pack.
+ * A field is set if it is an implementation other than AUTO, a pack size, or a timeout. The options of a collective
+ * override those of its strategy by this rule. If `over` is NULL, the result is a checked copy of `base`.
+ *
+ * Owns     The caller sets out_options->struct_size. out_options may point to base or over.
+ * Errors   INVALID_ARGUMENT  base or out_options is NULL, an implementation is unknown, or bytes_per_pack is negative.
  */
 DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_communication_options *base,
                                                                      const dist_communication_options *over,
@@ -370,7 +401,7 @@ DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_
 #endif
 #endif /* DIST_COLLECTIVE_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_COLLECTIVE_EXPERIMENTAL_H)
 #define DIST_COLLECTIVE_EXPERIMENTAL_H
@@ -381,47 +412,53 @@ DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_
 extern "C" {
 #endif
 
+/** Options of dist_reduce_apply(). */
 typedef struct dist_apply_options {
   uint32_t struct_size;
   int32_t kind;         /* DIST_APPLY_... */
   double learning_rate; /* SGD */
-  double momentum;      /* SGD; 0: none, and no states */
-  double clip_norm; /* > 0: gradients are scaled down to this global norm where it is larger; 0: no clip */
-  /* num_states lists of n tensors like the parameters; SGD with momentum: one list */
+  double momentum;      /* SGD; 0 = no momentum and no states */
+  /* > 0 = gradients are scaled down if their global norm exceeds it; 0 = no clipping */
+  double clip_norm;
+  /* num_states lists of n tensors, shaped like the parameters; SGD with momentum needs one list */
   const dist_tensor *states;
   size_t num_states;
-  dist_apply_fn fn; /* CALLBACK */
-  void *user_data;
-  double *out_norm; /* clip_norm > 0: the norm before the clip; NULL: not wanted */
+  dist_apply_fn fn; /* CALLBACK: the update function */
+  void *user_data;  /* passed to fn */
+  double *out_norm; /* receives the norm before clipping if clip_norm > 0; may be NULL */
 } dist_apply_options;
 #define DIST_APPLY_OPTIONS_INIT \
   { sizeof(dist_apply_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_apply_options. */
+/** Initializes apply options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t struct_size_bytes);
 
 /**
- * Reduces gradients and updates parameters with them in one pass, block by block while a block is in cache.
+ * Reduces gradients and applies them to parameters in one pass, block by block, while each block is in the cache.
  *
- *     for t in 0 .. n-1:   g[t] = what dist_all_reduce() gives of gradients[t]
- *     clip_norm > 0:       norm = sqrt(sum over t, i of g[t][i]^2);   g = g * (clip_norm / norm) where norm is larger
- *     SGD:                 state[t] = momentum * state[t] - learning_rate * g[t];   parameter[t] = parameter[t] + state[t]
- *                          (momentum 0:  parameter[t] = parameter[t] - learning_rate * g[t])
- *     CALLBACK:            fn(block, user_data) for each piece of each tensor
+ *     for t in 0 .. n-1:   g[t] = result of dist_all_reduce() for gradients[t]
+ *     clip_norm > 0:       norm = sqrt(sum over t, i of g[t][i]^2);   if norm > clip_norm:   g = g * (clip_norm / norm)
+ *     SGD:                 state[t] = momentum * state[t] - learning_rate * g[t];   parameter[t] += state[t]
+ *                          (momentum 0:  parameter[t] -= learning_rate * g[t])
+ *     CALLBACK:            fn(block, user_data) for each block of each tensor
  *
- * Parameters and states are mirrored: every replica gives its own copy, equal to the others' (replica 0's is read), or
- * all give one and the same; afterwards all are equal again. With a clip `gradients` are used as scratch
- * memory, and are each replica's own.
+ * Parameters and states are mirrored. Either every replica passes its own copy, and all copies are equal (only replica
+ * 0's copy is read), or all replicas pass the same memory. All copies are equal again afterwards. With clipping,
+ * `gradients` serves as scratch memory, and each replica must pass its own. After an error, parameters and states are
+ * unspecified.
  *
- * Shape    gradients, parameters and states of tensor t have one shape, row-major without gaps. gradients as in
- *          dist_all_reduce(), contributions too; parameters of what MEAN or SUM give. SGD: f32 and f64.
- * Order    g as in dist_all_reduce(). The norm is added in f64 in an order that depends on the list alone. SGD in the
- *          parameter's type, each operation rounded.
- * Context  Replica. Collective: the same options on all members, replica 0's fn and user_data are used.
- * Blocks   As dist_all_reduce(); twice with a clip.
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for options out of range. RESOURCE_EXHAUSTED no
- *          memory, with a clip. UNIMPLEMENTED for SGD of another dtype.
- *          After an error parameters and states are unspecified.
+ * Shape    The gradients, parameters and states of tensor t have the same shape and are row-major without gaps.
+ *          gradients are as in dist_all_reduce(), including contributions. parameters have the dtype that MEAN or SUM
+ *          produces. SGD and clipping support f32 and f64.
+ * Order    g is computed as in dist_all_reduce(). The norm is accumulated in f64 in an order that depends only on the
+ *          list. SGD computes in the parameter's type and rounds each operation.
+ * Context  Replica. Collective. All members pass the same options; replica 0's fn and user_data are used.
+ * Blocks   Like dist_all_reduce(); twice with clipping.
+ * Errors   Like dist_all_reduce(), and
+ *          INVALID_ARGUMENT    an option is out of range.
+ *          RESOURCE_EXHAUSTED  memory is exhausted, with clipping.
+ *          UNIMPLEMENTED       SGD or clipping with a dtype other than f32 and f64; clipping if gradients and
+ *                              parameters have different dtypes.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dist_reduce_op op,
                                                       dist_tensor *gradients, dist_tensor *parameters,
@@ -429,10 +466,11 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dis
                                                       const dist_collective_options *options);
 
 /**
- * Writes the options as TensorFlow prints them, "Options(bytes_per_pack=0,timeout_seconds=None,
- * implementation=CommunicationImplementation.AUTO)", as text with an end mark, cut to `size_bytes`.
+ * Formats the options like TensorFlow, as a NUL-terminated text that is truncated to `size_bytes`.
  *
- * Errors   As dist_communication_options_merge(); also size_bytes = 0.
+ *     Options(bytes_per_pack=0,timeout_seconds=None,implementation=CommunicationImplementation.AUTO)
+ *
+ * Errors   Like dist_communication_options_merge(); also INVALID_ARGUMENT if size_bytes is 0.
  */
 DIST_API DIST_NODISCARD dist_status dist_communication_options_describe(
     const dist_communication_options *options, char *out_text, size_t size_bytes);

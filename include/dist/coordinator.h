@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * The coordinator of a job with parameter servers: it keeps variables on the tasks of job "ps", and gives closures to those of
- * job "worker" (server.h), as TensorFlow's ClusterCoordinator does with a ParameterServerStrategy. Closures run side by side and
- * wait for nobody: training is asynchronous.
+ * The coordinator of a job with parameter servers: it keeps variables on the tasks of job "ps" and runs closures on the
+ * tasks of job "worker" (server.h), like TensorFlow's ClusterCoordinator with a ParameterServerStrategy.
  *
- *     options.kind = DIST_STRATEGY_PARAMETER_SERVER;                        TF_CONFIG says which servers there are
+ *     options.kind = DIST_STRATEGY_PARAMETER_SERVER;                           // TF_CONFIG lists the servers
  *     dist_strategy_create(&options, &strategy);
  *     dist_coordinator_create(strategy, NULL, &coordinator);
- *     dist_coordinator_create_variable(coordinator, "w", &zeros, NULL);     goes to /job:ps/task:0, the next one to task:1, ...
+ *     dist_coordinator_create_variable(coordinator, "w", &zeros, NULL);        // on ps 0; the next one on ps 1, ...
  *
  *     for (step = 0; step < 1000; ++step)
  *       dist_coordinator_schedule(coordinator, "train", batch, NULL, NULL);
  *     dist_coordinator_join(coordinator, -1, NULL);
  *     dist_coordinator_read(coordinator, names, 1, &w);
  *
- *     dist_coordinator_destroy(coordinator);                                the servers end too
+ *     dist_coordinator_destroy(coordinator);                                   // also stops the servers
  *
  *     dist-launch --ps 2 --workers 3 -- ./program
  *
+ * Closures run concurrently and do not wait for each other: training is asynchronous.
+ *
  * Rules
- *   - Creating a coordinator waits for nobody; what needs the parameter servers waits until all are there.
- *   - A worker that is lost gives its closures back. They go to other workers first, after a pause of 0.1 s that doubles with
- *     each loss of the same closure, up to 10 s; a worker that returns has work again. A closure that is lost once
- *     more than max_losses times has failed, ABORTED.
- *   - What a closure changes, it changes once on each parameter server, however often it is run: server.h.
- *   - A closure that fails cancels those that wait, and its error comes out of the next dist_coordinator_schedule(), join() or
- *     done(), once. dist_remote_value_get() gives it always.
- *   - What a closure comes to is a dist_remote_value. dist_remote_value_cancel() takes back one that no worker has; one that runs
- *     goes on and has its effects, and only its result is lost. dist_remote_value_release() takes back nothing.
- *   - A parameter server that is lost has lost its variables: everything is ABORTED from then on, and says so. A program that is
- *     started again restores a checkpoint: dist_coordinator_restore().
+ *
+ *   - Creating a coordinator does not block. Calls that need the parameter servers wait until all of them are
+ *     available.
+ *   - If a worker is lost, its closures are rescheduled, ahead of the queued ones. The pause before a retry is 0.1 s
+ *     and doubles with each loss of the same closure, up to 10 s. A worker that returns gets work again. A closure that
+ *     has been lost more than max_losses times fails with ABORTED.
+ *   - The effects of a closure are applied exactly once on each parameter server, however often the closure runs; see
+ *     server.h.
+ *   - If a closure fails, the queued closures are cancelled, and the next call of dist_coordinator_schedule(), join()
+ *     or done() returns the error, once. dist_remote_value_get() returns it always.
+ *   - The result of a closure is a dist_remote_value. dist_remote_value_cancel() cancels a closure that no worker has
+ *     yet; a running one continues and has its effects, and only its result is discarded. dist_remote_value_release()
+ *     cancels nothing.
+ *   - If a parameter server is lost, its variables are lost, and all further calls fail with ABORTED. A restarted
+ *     program restores a checkpoint with dist_coordinator_restore().
  */
 #ifndef DIST_COORDINATOR_H
 #define DIST_COORDINATOR_H
@@ -39,7 +44,7 @@
 
 #endif /* DIST_COORDINATOR_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_COORDINATOR_EXPERIMENTAL_H)
 #define DIST_COORDINATOR_EXPERIMENTAL_H
@@ -50,127 +55,136 @@
 extern "C" {
 #endif
 
-/** Who schedules closures, and keeps variables on parameter servers. */
+/** Schedules closures on workers and keeps variables on parameter servers. */
 typedef struct dist_coordinator dist_coordinator;
 
 /**
- * Into how many parts each dimension of a variable is divided: out_partitions has a number for each, the first at least 1 and
- * the others 1, as the functions of partitioner.h give it. `spec` has no data. Not called for scalars. It may not
- * create variables, save or restore: FAILED_PRECONDITION.
+ * Decides how a variable is split into parts.
+ *
+ * The function writes the number of parts for each dimension to out_partitions: at least 1 for the first dimension, and
+ * 1 for the others. The functions of partitioner.h compute such numbers. `spec` has no data. The function is not called
+ * for scalars. Creating variables, saving and restoring inside it fails with FAILED_PRECONDITION.
  */
 typedef dist_status (*dist_partition_fn)(const dist_tensor *spec, int64_t *out_partitions, void *user_data);
 
+/** Options of a coordinator. */
 typedef struct dist_coordinator_options {
   uint32_t struct_size;
-  int32_t max_queued; /* closures that have no end; beyond it dist_coordinator_schedule() waits; 0: 262,144 */
-  int32_t closures_per_worker; /* that a worker has at a time; 0: 1 */
-  int32_t max_losses;          /* how often one closure may be lost with its worker; 0: 16 */
-  int64_t timeout_ns; /* of calls that have none of their own; 0: the strategy's timeout_ns; < 0: no limit */
-  int64_t max_message_bytes;     /* of one message; 0: 1 GiB */
-  dist_partition_fn partitioner; /* of variables that do not say it; NULL: they stay whole */
-  void *partitioner_user_data;   /* used until the coordinator has ended */
+  /* maximum number of unfinished closures; at this limit dist_coordinator_schedule() waits; 0 = default (262,144),
+   * at most 4,194,304 */
+  int32_t max_queued;
+  int32_t closures_per_worker;   /* closures that a worker has at a time; 0 = default (1), at most 1024 */
+  int32_t max_losses;            /* how often a closure may be lost with its worker; 0 = default (16) */
+  int64_t timeout_ns;            /* default timeout of calls; 0 = the strategy's timeout_ns; < 0 = no limit */
+  int64_t max_message_bytes;     /* maximum size of a message; 0 = default (1 GiB) */
+  dist_partition_fn partitioner; /* for variables without partitions of their own; NULL = not split */
+  void *partitioner_user_data;   /* must stay valid until the coordinator is destroyed */
 } dist_coordinator_options;
 #define DIST_COORDINATOR_OPTIONS_INIT \
   { sizeof(dist_coordinator_options), 0, 0, 0, 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_coordinator_options. */
+/** Initializes coordinator options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_coordinator_options_init(dist_coordinator_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes the coordinator of a strategy of kind DIST_STRATEGY_PARAMETER_SERVER, whose resolver says which servers there are. A
- * strategy has one: where there is one already, that is what comes, and options are not read.
+ * Creates the coordinator of a strategy of kind DIST_STRATEGY_PARAMETER_SERVER, whose resolver lists the servers. A
+ * strategy has one coordinator: if it already exists, the call returns it and ignores the options.
  *
- * Owns     *out_coordinator is the caller's: dist_coordinator_destroy(), once for each time that it came, and before the
- *          strategy's end.
- * Errors   INVALID_ARGUMENT     NULL; a strategy of another kind; no ps or no worker in the cluster; an option, or a
- *                               variable of the environment, is out of its range.
- *          NOT_FOUND            a file that a variable of the environment names is not there.
- *          FAILED_PRECONDITION  off loopback neither TLS nor, with DIST_PLAINTEXT=1, a secret; a forked child; the strategy's
- *                               coordinator is just ending, on another thread.
+ * Owns     The caller owns *out_coordinator and destroys it with dist_coordinator_destroy(), once per successful call,
+ *          before the strategy is destroyed.
+ * Errors   INVALID_ARGUMENT     an argument is NULL; a strategy of another kind; the cluster has no ps or no worker, or
+ *                               more than 4096 of one; an option or an environment variable is out of range.
+ *          NOT_FOUND            a file named by an environment variable does not exist.
+ *          FAILED_PRECONDITION  an address is not on loopback, and there is neither TLS nor DIST_PLAINTEXT=1 with a
+ *                               secret; a forked child; another thread is destroying the strategy's coordinator.
  *          UNAVAILABLE          libdist-grpc.so is not installed.
- *          RESOURCE_EXHAUSTED   no memory, or no further thread.
+ *          RESOURCE_EXHAUSTED   memory is exhausted, or no thread can be created.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_create(dist_strategy *strategy,
                                                             const dist_coordinator_options *options,
                                                             dist_coordinator **out_coordinator);
 
 /**
- * Ends the coordinator, once everybody who has it has called this: closures that have no end are CANCELLED, and servers are
- * told to end. Remote values stay readable.
+ * Destroys the coordinator, once every owner has called this. Unfinished closures fail with CANCELLED, and the servers
+ * are told to stop. Remote values stay readable. NULL is ignored. In a forked child this does nothing.
  *
- * Context  Any, serialized. NULL is fine. In a forked child nothing is done. Calls of other threads that are inside are
- *          CANCELLED.
- * Blocks   Until the servers have answered, 5 s at most, and those calls have returned.
- * Owns     Takes the coordinator.
+ * Context  Any, serialized. Calls that are in progress on other threads fail with CANCELLED.
+ * Blocks   Until the servers have answered, at most 5 s, and the calls in progress have returned.
+ * Owns     Takes ownership of the coordinator.
  */
 DIST_API void dist_coordinator_destroy(dist_coordinator *coordinator);
 
 /* ---- Variables ---- */
 
+/** Options of a variable on parameter servers. */
 typedef struct dist_ps_variable_options {
   uint32_t struct_size;
-  int32_t max_staleness; /* how many of a worker's closures a cached read may be old; 0: nothing is cached */
+  int32_t max_staleness; /* maximum age of a cached read, in closures of a worker; 0 = no caching */
+  /* number of parts per dimension, like dist_partition_fn; NULL = use the partitioner */
   const int64_t *
-      partitions; /* into how many parts each dimension is divided, as dist_partition_fn; NULL: the partitioner */
-  size_t num_partitions; /* dimensions; 0: as if it were NULL */
+      partitions;
+  size_t num_partitions; /* number of dimensions; 0 = as if partitions were NULL */
+  /* place the parts with those of this variable, for optimizer states; may be NULL */
   const char *
-      colocate_with; /* the parts lie with those of this variable, as an optimizer's state does; may be NULL */
+      colocate_with;
 } dist_ps_variable_options;
 #define DIST_PS_VARIABLE_OPTIONS_INIT \
   { sizeof(dist_ps_variable_options), 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_ps_variable_options. */
+/** Initializes variable options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_ps_variable_options_init(dist_ps_variable_options *options, uint32_t struct_size_bytes);
 
 /**
- * Creates a variable on the parameter servers. Variables, and the parts of divided ones, go to the servers in turn, in the
- * order in which they are created (TensorFlow's order).
+ * Creates a variable on the parameter servers. Variables, and the parts of split variables, are placed on the servers
+ * in turn, in the order of their creation, as in TensorFlow.
  *
- * Shape    `initial` is the variable's.
+ * Shape    `initial` has the variable's shape and dtype.
  * Order    Bits are copied.
- * Blocks   Until the parameter servers are there and have it, at most options.timeout_ns.
- * Errors   INVALID_ARGUMENT    NULL; the name; partitions that are not those of a dist_partition_fn, or more parts than rows.
- *          ALREADY_EXISTS      there is such a variable.
- *          NOT_FOUND           options->colocate_with.
- *          DEADLINE_EXCEEDED   not in time: the text names a server that is not there.
+ * Blocks   Until the parameter servers are available and have the variable, at most for the coordinator's timeout_ns.
+ * Errors   INVALID_ARGUMENT    an argument is NULL; the name is invalid; the partitions are invalid
+ *                              (dist_partition_fn), or there are more parts than rows.
+ *          ALREADY_EXISTS      the variable exists.
+ *          NOT_FOUND           the variable options->colocate_with does not exist.
+ *          DEADLINE_EXCEEDED   the timeout expired; the message names a server that is not available.
  *          ABORTED             a parameter server is lost.
- *          CANCELLED           the coordinator has ended.
- *          RESOURCE_EXHAUSTED  no memory, here or there; more bytes than a message may have.
+ *          CANCELLED           the coordinator has been destroyed.
+ *          RESOURCE_EXHAUSTED  memory is exhausted, here or on the server; the variable exceeds the maximum size of a
+ *                              message.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_create_variable(dist_coordinator *coordinator,
                                                                      const char *name,
                                                                      const dist_tensor *initial,
                                                                      const dist_ps_variable_options *options);
 
-/** How many variables there are; 0 for NULL. */
+/** Returns the number of variables; 0 for NULL. */
 DIST_API size_t dist_coordinator_num_variables(const dist_coordinator *coordinator);
 
 /**
- * The name of variable `index`, in the order of their creation; "" for NULL, and where there is none.
+ * Returns the name of variable `index`, in the order of creation; "" for NULL or an invalid index.
  *
- * Owns     Borrowed: valid while the coordinator is.
+ * Owns     Borrowed; valid until the coordinator is destroyed.
  */
 DIST_API const char *dist_coordinator_variable_name(const dist_coordinator *coordinator, size_t index);
 
 /**
- * A variable's dtype and shape, without its data (NULL), and into how many parts it is divided.
+ * Returns the dtype and shape of a variable and the number of its parts. The data of *out_spec are NULL.
  *
- * Shape    The variable's.
+ * Shape    That of the variable.
  * Order    –
- * Owns     The shape is borrowed: valid while the coordinator is.
- * Errors   INVALID_ARGUMENT  NULL.
- *          NOT_FOUND         no such variable.
+ * Owns     The shape is borrowed; valid until the coordinator is destroyed.
+ * Errors   INVALID_ARGUMENT  an argument is NULL.
+ *          NOT_FOUND         the variable does not exist.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_variable_spec(const dist_coordinator *coordinator,
                                                                    const char *name, dist_tensor *out_spec,
                                                                    int64_t *out_num_parts);
 
 /**
- * Where a part of a variable lies: "/job:ps/replica:0/task:1/device:CPU:0", and which rows it has.
+ * Returns the device of a part of a variable, "/job:ps/replica:0/task:1/device:CPU:0", and the rows that it has.
  *
- * Owns     *out_device is borrowed: valid while the coordinator is.
- * Errors   INVALID_ARGUMENT  NULL, or there is no such part.
- *          NOT_FOUND         no such variable.
+ * Owns     *out_device is borrowed; valid until the coordinator is destroyed.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or the part does not exist.
+ *          NOT_FOUND         the variable does not exist.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_variable_part(const dist_coordinator *coordinator,
                                                                    const char *name, int64_t part,
@@ -178,115 +192,130 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_variable_part(const dist_co
                                                                    int64_t *out_begin, int64_t *out_rows);
 
 /**
- * Reads n variables. Those of one parameter server are of one moment.
+ * Reads n variables. All variables on one parameter server are read at the same moment.
  *
- * Shape    The variables'.
- * Blocks   Until the parameter servers have answered, at most options.timeout_ns.
- * Owns     out_values[i] is the caller's: dist_value_release(). Its elements must not be written.
- * Errors   INVALID_ARGUMENT  NULL.
- *          NOT_FOUND         no such variable.
- *          Others            as dist_coordinator_create_variable().
+ * Shape    That of the variables.
+ * Blocks   Until the parameter servers have answered, at most for the coordinator's timeout_ns.
+ * Owns     The caller owns each out_values[i] and releases it with dist_value_release(). The elements must not be
+ *          written.
+ * Errors   INVALID_ARGUMENT  an argument is NULL.
+ *          NOT_FOUND         a variable does not exist.
+ *          any               like dist_coordinator_create_variable().
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_read(dist_coordinator *coordinator,
                                                           const char *const *names, size_t n,
                                                           dist_value **out_values);
 
 /**
- * As dist_closure_read_rows(), outside of closures.
+ * Reads rows of a variable. Inside closures, use dist_closure_read_rows().
  *
  * Shape    indices i32 or i64 [k], the variable [n, rest], *out_value [k, rest].
- * Blocks   As dist_coordinator_read().
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   As dist_coordinator_read(); INVALID_ARGUMENT also for an index that is not in 0 .. n-1.
+ * Blocks   Like dist_coordinator_read().
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   Like dist_coordinator_read(); also INVALID_ARGUMENT for an index that is not in 0 .. n-1.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_read_rows(dist_coordinator *coordinator,
                                                                const char *name, dist_value *indices,
                                                                dist_value **out_value);
 
 /**
- * As dist_closure_assign(), outside of closures, and at once.
+ * Assigns a value to a variable immediately. `how` is DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB. Inside closures,
+ * use dist_closure_assign().
  *
- * Shape    The variable's shape and dtype.
- * Order    Among closures as it comes.
- * Blocks   As dist_coordinator_read().
- * Errors   As dist_coordinator_read(); INVALID_ARGUMENT also for an unknown `how`, another shape or dtype.
+ * Shape    That of the variable, with the same dtype.
+ * Order    Unspecified relative to closures.
+ * Blocks   Like dist_coordinator_read().
+ * Errors   Like dist_coordinator_read(); also INVALID_ARGUMENT for an unknown `how`, another shape or another dtype.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_assign(dist_coordinator *coordinator, const char *name,
                                                             int32_t how, dist_value *value);
 
 /**
- * As dist_closure_scatter(), outside of closures, and at once.
+ * Changes rows of a variable immediately. `how` is one of DIST_SCATTER_... (types.h). Inside closures, use
+ * dist_closure_scatter().
  *
  * Shape    Indexed slices: values [k, rest] and indices [k] for a variable [n, rest].
- * Order    As dist_coordinator_assign(); row by row as given.
- * Blocks   As dist_coordinator_read().
- * Errors   As dist_coordinator_assign(); UNIMPLEMENTED of DIST_SCATTER_BATCH_UPDATE.
+ * Order    Unspecified relative to closures; row by row in the given order.
+ * Blocks   Like dist_coordinator_read().
+ * Errors   Like dist_coordinator_assign(); also UNIMPLEMENTED for DIST_SCATTER_BATCH_UPDATE.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_scatter(dist_coordinator *coordinator, const char *name,
                                                              int32_t how, dist_value *slices);
 
 /**
- * As dist_closure_update(), outside of closures, and at once.
+ * Updates n variables immediately with a function that the parameter servers have registered. Inside closures, use
+ * dist_closure_update().
  *
- * Order    As dist_coordinator_assign().
- * Blocks   As dist_coordinator_read().
- * Errors   As dist_coordinator_read(); INVALID_ARGUMENT also where the variables do not lie alike; NOT_FOUND also where there
- *          is no such function; what the function fails with.
+ * Order    Unspecified relative to closures.
+ * Blocks   Like dist_coordinator_read().
+ * Errors   Like dist_coordinator_read(), and
+ *          INVALID_ARGUMENT  the variables are not placed in the same way.
+ *          NOT_FOUND         the function does not exist.
+ *          any               the status that the function returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_update(dist_coordinator *coordinator,
                                                             const char *function, const char *const *names,
                                                             size_t n, dist_value *arguments);
 
 /**
- * Writes a checkpoint of all variables, as checkpoint.h has them: a divided variable is one tensor. Closures go on meanwhile:
- * the file has, for each parameter server, the variables of one moment, and which closures they have in them.
+ * Writes a checkpoint of all variables (checkpoint.h). A split variable is one tensor. Closures continue meanwhile: for
+ * each parameter server, the file has the variables of a single moment and the closures whose effects they include.
  *
- * Blocks   Until the file is on the disk.
- * Errors   As dist_coordinator_read(), and those of dist_checkpoint_save() for the file.
+ * Blocks   Until the file is on disk.
+ * Errors   Like dist_coordinator_read(), and those of dist_checkpoint_save() for the file.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_save(dist_coordinator *coordinator, const char *path);
 
 /**
- * Gives all variables the values that a checkpoint has for them, before the first closure. Closures are numbered on from the
- * mark that was saved, *out_mark: all below it had ended. A program that schedules its closures again from that one on, in the
- * same order, has each of them have its effects once: what a parameter server had of a later one is in the file, and is not
- * done again. *out_mark is 0 for files of other programs.
+ * Restores all variables from a checkpoint. Call this before scheduling the first closure.
+ *
+ * *out_mark is the saved position: all closures with lower numbers had finished, and new closures are numbered from it.
+ * If the program schedules its closures again from that number, in the same order, the effects of each closure are
+ * applied once: effects of later closures that the file already includes are not applied again. *out_mark is 0 for
+ * files of other programs.
  *
  * Context  Any, serialized.
  * Blocks   Until the parameter servers have the values.
- * Errors   As dist_coordinator_read(); INVALID_ARGUMENT also for a tensor of another dtype or shape; NOT_FOUND also where the
- *          file has no such tensor, or is not there; DATA_LOSS, as dist_checkpoint_load().
- *          FAILED_PRECONDITION  closures have been scheduled; the file was saved while closures were under way, and the
- *                               variables lie on other parameter servers now: save such a file after dist_coordinator_join().
+ * Errors   Like dist_coordinator_read(), and
+ *          INVALID_ARGUMENT     a tensor has another dtype or shape.
+ *          NOT_FOUND            the file or a tensor in it does not exist.
+ *          DATA_LOSS            like dist_checkpoint_load().
+ *          FAILED_PRECONDITION  closures have been scheduled; the file was saved while closures were running, and the
+ *                               variables are now on other parameter servers (to move variables, save after
+ *                               dist_coordinator_join()).
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_restore(dist_coordinator *coordinator, const char *path,
                                                              int64_t *out_mark);
 
 /* ---- Closures ---- */
 
+/** Options of dist_coordinator_schedule(). */
 typedef struct dist_schedule_options {
   uint32_t struct_size;
-  int32_t reserved;    /* 0 */
-  int64_t timeout_ns;  /* longest wait for a place in the queue; 0: the coordinator's; < 0: no limit */
-  dist_cancel *cancel; /* ends the wait with CANCELLED; may be NULL */
+  int32_t reserved;    /* must be 0 */
+  int64_t timeout_ns;  /* longest wait for a place in the queue; 0 = the coordinator's; < 0 = no limit */
+  dist_cancel *cancel; /* cancels the wait; may be NULL */
 } dist_schedule_options;
 #define DIST_SCHEDULE_OPTIONS_INIT \
   { sizeof(dist_schedule_options), 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_schedule_options. */
+/** Initializes schedule options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_schedule_options_init(dist_schedule_options *options, uint32_t struct_size_bytes);
 
 /**
- * Has a worker run the closure that it has registered as `function`, with `arguments`, which may be NULL: nothing.
+ * Schedules a closure on a worker. `function` is the name under which the workers have registered it. `arguments` may
+ * be NULL.
  *
- * Blocks   While there are max_queued closures that have no end.
- * Owns     *out_remote is the caller's: dist_remote_value_release(); out_remote may be NULL. `arguments` is held until the
- *          closure has ended, and its elements must stay as they are.
- * Errors   INVALID_ARGUMENT   NULL; a value that cannot be sent.
- *          DEADLINE_EXCEEDED  no place in time.
- *          CANCELLED          options->cancel, or the coordinator has ended.
+ * Blocks   While there are max_queued unfinished closures.
+ * Owns     The caller owns *out_remote and releases it with dist_remote_value_release(); out_remote may be NULL.
+ *          libdist keeps a reference to `arguments` until the closure has finished; their elements must not change
+ *          until then.
+ * Errors   INVALID_ARGUMENT   an argument is NULL, or a value cannot be sent.
+ *          DEADLINE_EXCEEDED  the queue had no room in time.
+ *          CANCELLED          options->cancel was signalled, or the coordinator has been destroyed.
  *          ABORTED            a parameter server is lost.
- *          any                what an earlier closure failed with, which comes out once. Nothing has been scheduled then.
+ *          any                the error of an earlier closure, reported once. The new closure has not been scheduled
+ *                             then.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_schedule(dist_coordinator *coordinator,
                                                               const char *function, dist_value *arguments,
@@ -294,75 +323,81 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_schedule(dist_coordinator *
                                                               dist_remote_value **out_remote);
 
 /**
- * Waits until all closures have ended.
+ * Waits until all closures have finished.
  *
- * Blocks   At most timeout_ns (0: the coordinator's; < 0: without limit). `cancel`, which may be NULL, ends it.
- * Errors   INVALID_ARGUMENT   NULL.
- *          DEADLINE_EXCEEDED  not in time: the text names a server that is not there.
- *          Others             as dist_coordinator_schedule().
+ * Blocks   At most timeout_ns (0 = the coordinator's; < 0 = no limit). `cancel`, which may be NULL, cancels the wait.
+ * Errors   INVALID_ARGUMENT   coordinator is NULL.
+ *          DEADLINE_EXCEEDED  the timeout expired; the message names a server that is not available.
+ *          any                like dist_coordinator_schedule().
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_join(dist_coordinator *coordinator, int64_t timeout_ns,
                                                           dist_cancel *cancel);
 
 /**
- * Whether all closures have ended: *out_done is 1 or 0.
+ * Sets *out_done to 1 if all closures have finished, and to 0 otherwise.
  *
- * Errors   As dist_coordinator_schedule(), without a wait.
+ * Errors   Like dist_coordinator_schedule(), except those of a wait.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_done(dist_coordinator *coordinator, int32_t *out_done);
 
 /**
- * Has each worker run the closure `function`, once and before any further one, and keep its result under `name` for its closures:
- * dist_closure_per_worker(). So each has a dataset or a buffer of its own. A worker that returns runs it again. The result is not
- * sent, so that it may be anything.
+ * Runs the closure `function` once on each worker, before any further closure, and keeps its result on that worker
+ * under `name`.
  *
- * Blocks   Until the workers that are there have it, at most the coordinator's timeout_ns.
- * Owns     As dist_coordinator_schedule().
- * Errors   INVALID_ARGUMENT  NULL; a value that cannot be sent.
- *          ALREADY_EXISTS    there is one of this name.
- *          Others            as dist_coordinator_schedule(); what the function fails with. Where it fails on a worker that comes
- *                            later, that comes out as a closure's error.
+ * Closures of the worker get the result with dist_closure_per_worker(), so each worker can have, for example, its own
+ * dataset. A worker that returns runs the closure again. The result is not sent and can be of any kind.
+ *
+ * Blocks   Until the available workers have the result, at most for the coordinator's timeout_ns.
+ * Owns     Like dist_coordinator_schedule().
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or a value cannot be sent.
+ *          ALREADY_EXISTS    there is already a result of this name.
+ *          any               like dist_coordinator_schedule(), or the status that the function returned. If it fails on
+ *                            a worker that arrives later, the error is reported like that of a closure.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_create_per_worker(dist_coordinator *coordinator,
                                                                        const char *name, const char *function,
                                                                        dist_value *arguments);
 
-/** What a coordinator does, in numbers. */
+/** Counters of a coordinator. */
 typedef struct dist_coordinator_stats {
   uint32_t struct_size;
   int32_t num_ps;
   int32_t num_workers;
-  int32_t workers_up; /* that have work, or may have it */
+  int32_t workers_up; /* workers that have closures or can take some */
   int64_t queued;     /* closures that no worker has */
-  int64_t in_flight;  /* that one has */
-  int64_t scheduled;  /* in all */
-  int64_t completed;  /* that ended well */
+  int64_t in_flight;  /* closures that a worker has */
+  int64_t scheduled;  /* total */
+  int64_t completed;  /* finished without an error */
   int64_t failed;
   int64_t cancelled;
-  int64_t losses;      /* how often a closure came back from a worker */
-  int64_t mark;        /* all closures below have ended */
-  uint64_t bytes_sent; /* to all servers: messages, without what gRPC adds */
+  int64_t losses;      /* how often a closure was lost with its worker */
+  int64_t mark;        /* all closures with lower numbers have finished */
+  uint64_t bytes_sent; /* message bytes to all servers, without the overhead of gRPC */
   uint64_t bytes_received;
 } dist_coordinator_stats;
 #define DIST_COORDINATOR_STATS_INIT \
   { sizeof(dist_coordinator_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
- * What the coordinator does now. `out_stats->struct_size` says how much of it to write.
+ * Returns the counters of the coordinator. out_stats->struct_size limits how many bytes are written.
  *
- * Errors   INVALID_ARGUMENT  NULL, or struct_size is too small. FAILED_PRECONDITION a forked child.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or struct_size is too small.
+ *          FAILED_PRECONDITION  a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_query(const dist_coordinator *coordinator,
                                                            dist_coordinator_stats *out_stats);
 
 /**
- * Writes the latest 16,384 closures in Chrome's trace-event format, which Perfetto (ui.perfetto.dev) opens: a row for each
- * worker, on which a slice is the time from when a closure was sent until its end; where a worker has several closures at a
- * time they overlap. Times are the steady clock's. dist_write_trace() of the coordinator's strategy has the same beside the
- * collectives, and dist_server_write_trace() what each server did meanwhile.
+ * Writes the latest 16,384 closures as a trace in Chrome's trace-event format, for Perfetto (ui.perfetto.dev).
  *
- * Blocks   For fn.
- * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
+ * Each worker has a row, on which a slice is the time from sending a closure until it finished. The slices overlap if a
+ * worker has several closures at a time. Times are from the steady clock. dist_write_trace() for the coordinator's
+ * strategy includes the same events next to the collectives, and dist_server_write_trace() shows what each server did.
+ *
+ * Blocks   Only while fn runs.
+ * Errors   INVALID_ARGUMENT     an argument is NULL.
+ *          FAILED_PRECONDITION  a forked child.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_write_trace(const dist_coordinator *coordinator,
                                                                  dist_text_fn fn, void *user_data);

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * The cross-replica context: values that are reduced, broadcast, gathered and handed to updates from outside runs, or by
- * merge functions; and who does it.
+ * The cross-replica context: reduce, broadcast, gather and update values from outside runs or in merge functions.
+ *
+ *     dist_run_values(strategy, step, model, batch, NULL, NULL, &losses);        // one loss per replica
+ *     dist_reduce(strategy, DIST_REDUCE_MEAN, losses, NULL, 0, &mean);           // one tensor
+ *
+ * Inside a replica function, use the collectives of collective.h instead. With several workers, all workers must make
+ * the same calls in the same order; see workers.h. The header also has the cross-device operations that perform these
+ * reductions, and lets your program replace them.
  */
 #ifndef DIST_CROSS_REPLICA_H
 #define DIST_CROSS_REPLICA_H
@@ -14,61 +20,73 @@ extern "C" {
 #endif
 
 /**
- * Reduces a per-replica value to one tensor (of a nest: each leaf, without axes).
+ * Reduces a per-replica value to one tensor. Without axes, a nest is reduced leaf by leaf.
  *
  *     axes NULL:   out[i]  = fold over r of value[r][i]
  *     with axes:   out[..] = fold over r of (fold over the axes of value[r]);  MEAN divides by the number of
  *                  elements along the axes over all replicas
  *
- * A mirrored value or variable: MEAN gives its first component, SUM is an error, as in TensorFlow. A value that is not
- * distributed: MEAN gives it back, SUM is an error; with axes it counts as given to every replica. One replica: as it
- * is, without axes. Indexed slices are joined, not added: the rows and indices of replica 0, then those of replica 1
- * ..., and MEAN divides the rows by R. Of a variable synchronized on reading every copy is a contribution.
+ * Special cases
  *
- * Shape    Without axes all components have one shape. With axes sizes may differ along those axes only; an
- *          axis counts from the end where it is negative. op is SUM or MEAN.
- * Order    As dist_all_reduce(), by replica id, in the strategy's numerics; a host's operator is called from left to
- *          right whatever these are. With axes, a replica's elements are added in row-major order and, but for f16 and
- *          bf16, rounded; then the replicas' sums are added. MEAN of integers gives f64 (from i32, u32, i64, u64) or f32.
+ *   - For a mirrored value or variable, MEAN returns its first component, and SUM is an error, as in TensorFlow.
+ *   - For a value that is not distributed, MEAN returns the value, and SUM is an error. With axes, the value counts as
+ *     if every replica had passed it.
+ *   - With one replica and without axes, the value is returned as it is.
+ *   - Indexed slices are concatenated instead of added: the rows and indices of replica 0, then those of replica 1, and
+ *     so on. MEAN divides the rows by R.
+ *   - For a variable that is synchronized on reading, every copy is a contribution.
+ *
+ * Shape    Without axes, all components have the same shape. With axes, sizes may differ only along those axes. A
+ *          negative axis counts from the end. op is SUM or MEAN.
+ * Order    Like dist_all_reduce(), by replica id, with the strategy's numerics. A user-defined operator is always
+ *          called from left to right. With axes, the elements of a replica are added in row-major order and, except for
+ *          f16 and bf16, rounded; then the sums of the replicas are added. MEAN of integers gives f64 (from i32, u32,
+ *          i64, u64) or f32.
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   Until it is done (oneTBB shares the work).
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT     NULL, op, SUM of a value that is not distributed, shapes or dtypes that differ, an
- *                               axis out of range or twice, a nest with axes, a per-replica value of texts and the
- *                               like.
- *          UNIMPLEMENTED        ragged and sparse values; indexed slices with axes; complex64 where the strategy's
+ * Blocks   Until it is complete; oneTBB threads share the work.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   INVALID_ARGUMENT     an argument is NULL; op is neither SUM nor MEAN; SUM of a value that is not
+ *                               distributed; shapes or dtypes differ; an axis is out of range or occurs twice; a nest
+ *                               with axes; a per-replica value of texts or other non-tensors.
+ *          UNIMPLEMENTED        ragged and sparse values; indexed slices with axes; complex64 if the strategy's
  *                               numerics are REPRODUCIBLE.
- *          FAILED_PRECONDITION  inside a replica function: use dist_all_reduce() or dist_merge_call().
- *          RESOURCE_EXHAUSTED   no memory.
+ *          FAILED_PRECONDITION  called inside a replica function: use dist_all_reduce() or dist_merge_call().
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce(dist_strategy *strategy, dist_reduce_op op, dist_value *value,
                                                 const int32_t *axes, size_t num_axes, dist_value **out_value);
 
-/** Where a reduction's result is wanted: exactly one field is set. No destination at all (NULL): on every replica. */
+/**
+ * The destination of a result. Exactly one field must be set. If the destination itself is NULL, the result goes to
+ * every replica.
+ */
 typedef struct dist_destination {
-  dist_variable *variable; /* where this variable's copies are */
-  dist_value *value;       /* where this value's components are; a tensor is in one place */
-  const char *device;      /* a device by name: "CPU:1", or longer; "replica:1": that of replica 1 */
+  dist_variable *variable; /* the places of this variable's copies */
+  dist_value *value;       /* the places of this value's components; a tensor is in one place */
+  /* a device name, in short ("CPU:1") or full form; "replica:1" = the device of replica 1 */
+  const char *device;
 } dist_destination;
 
 /**
- * Reduces a per-replica value to where it is wanted (of a list or dictionary: each leaf).
+ * Reduces a per-replica value and places the result at a destination. Lists and dictionaries are reduced leaf by leaf.
  *
- *     *out_value = fold over r of value[r]:   a mirrored value where the destination is on every replica, as a mirrored
- *                  strategy's variables are; a tensor where it is a device, or central storage's variable
+ *     *out_value = fold over r of value[r]:   mirrored if the destination is on every replica, as a mirrored variable is;
+ *                  a tensor if it is a device or a central-storage variable
  *
- * What is not distributed, or mirrored already, every replica has in common: MEAN gives it back, SUM is an error. In
- * dist_batch_reduce_to() on central storage it counts as one contribution instead, as in TensorFlow. One replica:
- * everything as it is. Indexed slices are joined as by dist_reduce().
+ * All replicas share a value that is mirrored or not distributed: MEAN returns it, and SUM is an error. In
+ * dist_batch_reduce_to() with central storage such a value counts as one contribution instead, as in TensorFlow. With
+ * one replica, the value is returned as it is. Indexed slices are concatenated like in dist_reduce().
  *
- * Shape    All components have one shape. op is SUM or MEAN.
- * Order    As dist_reduce().
+ * Shape    All components have the same shape. op is SUM or MEAN.
+ * Order    Like dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   Until it is done.
- * Owns     *out_value is the caller's: dist_value_release(). destination and options may be NULL. The options are
- *          TensorFlow's, checked and of no consequence: values from outside runs travel nowhere.
- * Errors   As dist_reduce(); INVALID_ARGUMENT also for a destination that says nothing, says two things, is a list or
- *          has no device's name, and for an option that is out of its range; NOT_FOUND for "replica:r" of no replica.
+ * Blocks   Until it is complete.
+ * Owns     The caller owns *out_value and releases it with dist_value_release(). destination and options may be NULL.
+ *          The options exist for compatibility with TensorFlow; they are checked but have no effect.
+ * Errors   Like dist_reduce(), and
+ *          INVALID_ARGUMENT  the destination has no field set or several, is a list, or has an invalid device name; an
+ *                            option is out of range.
+ *          NOT_FOUND         "replica:r" names a replica that does not exist.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist_reduce_op op,
                                                    dist_value *value, const dist_destination *destination,
@@ -76,15 +94,16 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist
                                                    dist_value **out_value);
 
 /**
- * n times dist_reduce_to() in one pass: out_values[k] is the result of values[k] at destinations[k]. An operator that
- * the strategy's cross-device operations have takes the place of SUM's.
+ * Performs n calls of dist_reduce_to() in one pass: out_values[k] is the result of values[k] at destinations[k]. If the
+ * strategy's cross-device operations have their own operator, it replaces that of SUM.
  *
- * Shape    As dist_reduce_to(); n = 0 is legal.
- * Order    As dist_reduce().
+ * Shape    Like dist_reduce_to(); n = 0 is valid.
+ * Order    Like dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   Until all are done.
- * Owns     The out_values are the caller's. destinations and options may be NULL. On an error none is written.
- * Errors   As dist_reduce_to().
+ * Blocks   Until all are complete.
+ * Owns     The caller owns the out_values and releases each with dist_value_release(). destinations and options may be
+ *          NULL. After an error, none is written.
+ * Errors   Like dist_reduce_to().
  */
 DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy, dist_reduce_op op,
                                                          dist_value *const *values,
@@ -93,73 +112,84 @@ DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy
                                                          dist_value **out_values);
 
 /**
- * Joins the components of a per-replica value (of a list or dictionary: each leaf) to one tensor.
+ * Concatenates the components of a per-replica value to one tensor. Lists and dictionaries are gathered leaf by leaf.
  *
  *     out = value[0], ..., value[R-1], one after another along `axis`
  *
- * Of a variable the copies are joined. What else is not distributed is given back as it is. One replica: as it is.
+ * The copies of a variable are concatenated. Any other value that is not distributed is returned as it is. With one
+ * replica, the value is returned as it is.
  *
- * Shape    Sizes may differ along the axis only; it counts from the end where it is negative.
+ * Shape    Sizes may differ only along the axis. A negative axis counts from the end.
  * Order    By replica id; bits are copied.
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   Until it is done.
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT     NULL, an axis out of range, scalars, shapes or dtypes that differ, what is no tensor.
+ * Blocks   Until it is complete.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   INVALID_ARGUMENT     an argument is NULL; the axis is out of range; a component is a scalar or not a tensor;
+ *                               shapes or dtypes differ.
  *          UNIMPLEMENTED        indexed slices.
- *          FAILED_PRECONDITION  inside a replica function: use dist_all_gather_value().
- *          RESOURCE_EXHAUSTED   no memory.
+ *          FAILED_PRECONDITION  called inside a replica function: use dist_all_gather_value().
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_gather(dist_strategy *strategy, dist_value *value, int32_t axis,
                                                 dist_value **out_value);
 
-/** Changes one copy of a variable. `args` is a list that holds this copy's components; borrowed. */
+/** Changes one copy of a variable. `args` is a list of this copy's components; it is borrowed, and may be NULL. */
 typedef dist_status (*dist_update_fn)(dist_tensor *copy, dist_value *args, void *user_data);
 
 /**
- * Calls `fn` on every copy of a variable, with that replica's components of `args`, some at the same time.
+ * Calls `fn` on every copy of a variable with that replica's components of `args`. Several calls can run at the same
+ * time.
  *
  *     every replica r:   fn(copy[r], component(args, r), user_data)
  *
- * Context  Strategy, concurrent; also inside a merge function. fn may read variables, and begins no run.
- * Blocks   While a run is under way, then until all calls have returned.
+ * Context  Strategy, concurrent; also inside a merge function. fn may read variables but must not start a run.
+ * Blocks   While a run is in progress, then until all calls have returned.
  * Owns     args (a list, a tuple, or NULL) is borrowed.
- * Errors   INVALID_ARGUMENT NULL or args is no list or tuple. Else what fn returned for the lowest replica that failed.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or args is neither a list nor a tuple.
+ *          FAILED_PRECONDITION  called inside a replica function.
+ *          any                  the status that fn returned for the lowest replica that failed.
  */
 DIST_API DIST_NODISCARD dist_status dist_update(dist_strategy *strategy, dist_variable *variable,
                                                 dist_update_fn fn, void *user_data, dist_value *args);
 
-/** What one call of an update function is for. */
+/** Describes the copy for which an update function is called. */
 typedef struct dist_update_place {
   uint32_t struct_size;
-  int32_t replica;    /* whose copy it is; -1: no replica's in particular, as central storage's */
-  const char *device; /* its name, as dist_strategy_parameter_device(); "" for the default strategy */
-  dist_tensor *copy;  /* to be changed; NULL in dist_update_non_slot() */
+  int32_t replica; /* replica that owns the copy; -1 = no single replica, as with central storage */
+  /* name of the copy's device, like dist_strategy_parameter_device(); "" for the default strategy */
+  const char *device;
+  dist_tensor *copy; /* the copy to change; NULL in dist_update_non_slot() */
 } dist_update_place;
 
 /**
- * Changes one copy of a variable, as dist_update_fn, with named arguments and a result. It is called in the
- * cross-replica context, in the strategy's scope, and may reduce and run there. args and kwargs hold this copy's
- * components, and are borrowed; *out_result is NULL before the call and is taken over with its reference.
+ * Changes one copy of a variable, with named arguments and a result.
+ *
+ * It is called in the cross-replica context, in the strategy's scope, and may reduce and start runs. args and kwargs
+ * hold this copy's components and are borrowed. *out_result is NULL before the call; libdist takes over the reference
+ * that the function stores there.
  */
 typedef dist_status (*dist_update_values_fn)(const dist_update_place *place, dist_value *args,
                                              dist_value *kwargs, dist_value **out_result, void *user_data);
 
+/** Options of the update functions. */
 typedef struct dist_update_options {
   uint32_t struct_size;
-  /* 1: each leaf of the result becomes a tuple of what the calls gave, one where all gave one object */
+  /* 1 = each leaf of the result is a tuple of the results of all calls, or a single result if all calls returned
+   * the same object */
   int32_t ungrouped;
 } dist_update_options;
 #define DIST_UPDATE_OPTIONS_INIT \
   { sizeof(dist_update_options), 0 }
 
 /**
- * dist_update_values() from inside replicas: all of them meet, as in dist_merge_call(), and what they give as arguments
- * is merged; replica 0's function is used. *out_result is this replica's component of the result.
+ * Updates a variable from inside replicas: all replicas call this together, as with dist_merge_call(). Their arguments
+ * are merged, and replica 0's function is called like in dist_update_values(). *out_result is this replica's component
+ * of the result.
  *
  * Context  Replica. Collective.
- * Blocks   As dist_merge_call().
- * Owns     As dist_update_values().
- * Errors   As dist_merge_call() and dist_update_values().
+ * Blocks   Like dist_merge_call().
+ * Owns     Like dist_update_values().
+ * Errors   Like dist_merge_call() and dist_update_values().
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_update(dist_replica *replica, dist_variable *variable,
                                                         dist_update_values_fn fn, void *user_data,
@@ -168,11 +198,15 @@ DIST_API DIST_NODISCARD dist_status dist_replica_update(dist_replica *replica, d
                                                         dist_value **out_result);
 
 /**
- * A tuple of a value's components in this process, in replica order; of a variable its copies; of a list, tuple or
- * dictionary what each replica would find of it; of any other value a tuple of itself.
+ * Returns a tuple of a value's components in this process, in replica order.
  *
- * Owns     *out_list is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * For a variable, these are its copies. For a list, tuple or dictionary, each item is what the corresponding replica
+ * would find. For any other value, the tuple has that value as its only item.
+ *
+ * Owns     The caller owns *out_list and releases it with dist_value_release().
+ * Errors   INVALID_ARGUMENT     an argument is NULL.
+ *          FAILED_PRECONDITION  a forked child.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_local_results(dist_strategy *strategy, dist_value *value,
                                                        dist_value **out_list);
@@ -182,7 +216,7 @@ DIST_API DIST_NODISCARD dist_status dist_local_results(dist_strategy *strategy, 
 #endif
 #endif /* DIST_CROSS_REPLICA_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_CROSS_REPLICA_EXPERIMENTAL_H)
 #define DIST_CROSS_REPLICA_EXPERIMENTAL_H
@@ -194,46 +228,53 @@ extern "C" {
 #endif
 
 /**
- * One value where it is wanted: mirrored where that is on every replica, else as it is. The replicas share it.
+ * Places a value at a destination: the result is mirrored if the destination is on every replica, and the value itself
+ * otherwise. The replicas share the memory of the value.
  *
  * Context  Strategy, concurrent; also inside a merge function.
- * Owns     *out_value is the caller's: dist_value_release(). destination may be NULL: every replica.
- * Errors   INVALID_ARGUMENT     NULL, a per-replica or mirrored value, a bad destination (see dist_reduce_to()).
- *          FAILED_PRECONDITION  inside a replica function: use dist_broadcast().
- *          RESOURCE_EXHAUSTED   no memory.
+ * Owns     The caller owns *out_value and releases it with dist_value_release(). destination may be NULL: every
+ *          replica.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, the value is per-replica or mirrored, or the destination is
+ *                               invalid (dist_reduce_to()).
+ *          FAILED_PRECONDITION  called inside a replica function: use dist_broadcast().
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, dist_value *value,
                                                       const dist_destination *destination,
                                                       dist_value **out_value);
 
 /**
- * Writes the name, in full, of the device that a destination is on. One replica: always that replica's.
+ * Writes the full name of the device of a destination. With one replica, this is always that replica's device.
  *
- * Errors   INVALID_ARGUMENT  NULL, a bad destination, one on every replica, or size_bytes is too small.
- *          NOT_FOUND         "replica:r" of no replica.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, the destination is invalid or is on every replica, or size_bytes is
+ *                            too small.
+ *          NOT_FOUND         "replica:r" names a replica that does not exist.
  */
 DIST_API DIST_NODISCARD dist_status dist_destination_device(dist_strategy *strategy,
                                                             const dist_destination *destination,
                                                             char *out_name, size_t size_bytes);
 
-/** As dist_strategy_options_init(), of dist_update_options. */
+/** Initializes update options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_update_options_init(dist_update_options *options, uint32_t struct_size_bytes);
 
 /**
- * dist_update() with named arguments and results: one call after another, on the caller's thread.
+ * Calls a function with named arguments and a result on every copy of a variable, one after another on the calling
+ * thread.
  *
  *     for c in 0 .. copies-1:   result[c] = fn(copy[c], component(args, c), component(kwargs, c))
- *     *out_result = merge(result[0], ..., result[copies-1]), mirrored where they differ
+ *     *out_result = merge(result[0], ..., result[copies-1]), mirrored if they differ
  *
- * Context  Strategy, serialized for a variable; also inside a merge function. Inside replicas: dist_replica_update().
+ * Context  Strategy, serialized for a variable; also inside a merge function. Inside replicas, use
+ *          dist_replica_update().
  * Blocks   Until all calls have returned.
- * Owns     args (a list or tuple, or NULL) and kwargs (a dictionary, or NULL) are borrowed. *out_result is the caller's:
- *          dist_value_release(); NULL if no call gave a result. out_result may be NULL: results are dropped.
- * Errors   INVALID_ARGUMENT     NULL; args or kwargs of another kind; a variable made outside a mirrored strategy, which
- *                               has no copies of it; results that differ in structure.
- *          FAILED_PRECONDITION  inside a replica function; another strategy's variable.
- *          RESOURCE_EXHAUSTED   no memory.
- *          any                  what fn returned: the first failure ends the update.
+ * Owns     args (a list or tuple, or NULL) and kwargs (a dictionary, or NULL) are borrowed. The caller owns *out_result
+ *          and releases it with dist_value_release(); it is NULL if no call returned a result. out_result may be NULL
+ *          to discard the results.
+ * Errors   INVALID_ARGUMENT     an argument is NULL; args or kwargs have another kind; the variable was created outside
+ *                               the mirrored strategy, which then has no copies of it; the results differ in structure.
+ *          FAILED_PRECONDITION  called inside a replica function; a variable of another strategy.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          any                  the status that fn returned; the first failure ends the update.
  */
 DIST_API DIST_NODISCARD dist_status dist_update_values(dist_strategy *strategy, dist_variable *variable,
                                                        dist_update_values_fn fn, void *user_data,
@@ -242,12 +283,13 @@ DIST_API DIST_NODISCARD dist_status dist_update_values(dist_strategy *strategy, 
                                                        dist_value **out_result);
 
 /**
- * As dist_update_values(), of what is no variable: once for each device that variables are on.
+ * Calls a function once for each device that has variables. The arguments and the result are those of
+ * dist_update_values(), but there is no variable, and place->copy is NULL.
  *
  * Context  Strategy, concurrent; also inside a merge function.
  * Blocks   Until all calls have returned.
- * Owns     As dist_update_values().
- * Errors   As dist_update_values().
+ * Owns     Like dist_update_values().
+ * Errors   Like dist_update_values().
  */
 DIST_API DIST_NODISCARD dist_status dist_update_non_slot(dist_strategy *strategy, dist_update_values_fn fn,
                                                          void *user_data, dist_value *args,
@@ -256,22 +298,24 @@ DIST_API DIST_NODISCARD dist_status dist_update_non_slot(dist_strategy *strategy
                                                          dist_value **out_result);
 
 /**
- * The variable that a value is, or is a copy of (as dist_local_results() gives them); NULL for other values.
+ * Returns the variable that a value is, or of which it is a copy (as returned by dist_local_results()); NULL for any
+ * other value.
  *
  * Owns     Borrowed.
  */
 DIST_API dist_variable *dist_value_container(const dist_value *value);
 
 /**
- * dist_reduce_to() by cross-device operations without a strategy: there are as many replicas as the value has
- * components. What is not distributed is one contribution, and is given back. The operator, or the functions, that the
- * operations were made with are used.
+ * Reduces a value with cross-device operations, without a strategy. Otherwise like dist_reduce_to().
  *
- * Shape    As dist_reduce_to().
- * Order    As dist_reduce(), ORDERED.
- * Blocks   Until it is done.
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   As dist_reduce_to(); INVALID_ARGUMENT also where destination is NULL.
+ * The number of replicas is the number of the value's components. A value that is not distributed is one contribution
+ * and is returned as it is. The operator or the functions of the cross-device operations are used.
+ *
+ * Shape    Like dist_reduce_to().
+ * Order    Like dist_reduce(), ORDERED.
+ * Blocks   Until it is complete.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   Like dist_reduce_to(); also INVALID_ARGUMENT if destination is NULL.
  */
 DIST_API DIST_NODISCARD dist_status dist_cross_device_reduce(dist_cross_device *cross_device,
                                                              dist_reduce_op op, dist_value *value,
@@ -279,13 +323,13 @@ DIST_API DIST_NODISCARD dist_status dist_cross_device_reduce(dist_cross_device *
                                                              dist_value **out_value);
 
 /**
- * dist_batch_reduce_to() by cross-device operations without a strategy; see dist_cross_device_reduce().
+ * Reduces n values with cross-device operations, without a strategy; see dist_cross_device_reduce().
  *
- * Shape    As dist_reduce_to(); all values have as many components. n = 0 is legal.
- * Order    As dist_reduce(), ORDERED.
- * Blocks   Until all are done.
- * Owns     The out_values are the caller's. On an error none is written.
- * Errors   As dist_cross_device_reduce().
+ * Shape    Like dist_reduce_to(); all values have the same number of components. n = 0 is valid.
+ * Order    Like dist_reduce(), ORDERED.
+ * Blocks   Until all are complete.
+ * Owns     The caller owns the out_values and releases each with dist_value_release(). After an error, none is written.
+ * Errors   Like dist_cross_device_reduce().
  */
 DIST_API DIST_NODISCARD dist_status dist_cross_device_batch_reduce(dist_cross_device *cross_device,
                                                                    dist_reduce_op op,
@@ -294,11 +338,12 @@ DIST_API DIST_NODISCARD dist_status dist_cross_device_batch_reduce(dist_cross_de
                                                                    size_t n, dist_value **out_values);
 
 /**
- * dist_broadcast_to() by cross-device operations without a strategy: to as many replicas as the destination has.
+ * Places a value at a destination, like dist_broadcast_to(), with cross-device operations and without a strategy. The
+ * destination determines the number of replicas.
  *
- * Blocks   Until it is done.
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   As dist_broadcast_to(); INVALID_ARGUMENT also where destination is NULL.
+ * Blocks   Until it is complete.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   Like dist_broadcast_to(); also INVALID_ARGUMENT if destination is NULL.
  */
 DIST_API DIST_NODISCARD dist_status dist_cross_device_broadcast(dist_cross_device *cross_device,
                                                                 dist_value *value,
@@ -306,90 +351,99 @@ DIST_API DIST_NODISCARD dist_status dist_cross_device_broadcast(dist_cross_devic
                                                                 dist_value **out_value);
 
 /**
- * dist_gather() by cross-device operations without a strategy.
+ * Concatenates the components of a value, like dist_gather(), with cross-device operations and without a strategy.
  *
- * Blocks   Until it is done.
- * Owns     *out_value is the caller's: dist_value_release().
- * Errors   As dist_gather().
+ * Blocks   Until it is complete.
+ * Owns     The caller owns *out_value and releases it with dist_value_release().
+ * Errors   Like dist_gather().
  */
 DIST_API DIST_NODISCARD dist_status dist_cross_device_gather(dist_cross_device *cross_device,
                                                              dist_value *value, int32_t axis,
                                                              dist_value **out_value);
 
 /**
- * The operator by which a variable of this aggregation is reduced.
+ * Returns the operator that reduces a variable with this aggregation (DIST_AGGREGATION_...).
  *
  * Shape    –
  * Order    –
- * Errors   INVALID_ARGUMENT  NULL, or an aggregation that is no reduction: NONE, ONLY_FIRST_REPLICA.
+ * Errors   INVALID_ARGUMENT  out_op is NULL, or the aggregation is not a reduction (NONE, ONLY_FIRST_REPLICA).
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_op_from_aggregation(int32_t aggregation,
                                                                     dist_reduce_op *out_op);
 
+/** Options of dist_cross_device_create(). */
 typedef struct dist_cross_device_options {
   uint32_t struct_size;
-  int32_t kind;                 /* DIST_CROSS_DEVICE_... */
-  int32_t num_packs;            /* taken, and of no consequence: values from outside runs travel nowhere */
-  int32_t reserved;             /* 0 */
-  const char *reduce_to_device; /* REDUCTION_TO_ONE_DEVICE: a device's name; NULL: any */
-  dist_reduce_fn accumulate;    /* REDUCTION_TO_ONE_DEVICE: instead of +; MEAN divides by n afterwards */
-  void *accumulate_user_data;
-  const struct dist_cross_device_functions *functions; /* HOST: copied; `reduce` is required */
-  void *functions_user_data;
-  dist_allocator allocator;        /* all zero: malloc and free */
-  size_t accumulate_element_bytes; /* of one element of `accumulate`; 0: the dtype's */
+  int32_t kind;      /* DIST_CROSS_DEVICE_... */
+  int32_t num_packs; /* accepted for compatibility, has no effect; >= 0 */
+  int32_t reserved;  /* must be 0 */
+  /* REDUCTION_TO_ONE_DEVICE: a device name; NULL = any device */
+  const char *reduce_to_device;
+  /* REDUCTION_TO_ONE_DEVICE: replaces +; MEAN divides by n afterwards; may be NULL */
+  dist_reduce_fn accumulate;
+  void *accumulate_user_data; /* passed to accumulate */
+  /* HOST: your functions; copied; `reduce` is required */
+  const struct dist_cross_device_functions *functions;
+  void *functions_user_data; /* passed to the functions */
+  dist_allocator allocator;  /* all zero = malloc() and free() */
+  /* size of one element of `accumulate`; 0 = the dtype's size */
+  size_t accumulate_element_bytes;
 } dist_cross_device_options;
 #define DIST_CROSS_DEVICE_OPTIONS_INIT \
   { sizeof(dist_cross_device_options), 0, 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0 }
 
-/** As dist_strategy_options_init(), of dist_cross_device_options. */
+/** Initializes cross-device options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_cross_device_options_init(dist_cross_device_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes cross-device operations (TensorFlow: CrossDeviceOps), for a strategy's options or for use without one:
- * dist_cross_device_reduce() and its like. TensorFlow's kinds are names for what libdist does anyway, to the bit.
+ * Creates cross-device operations (TensorFlow: CrossDeviceOps), for dist_strategy_options.cross_device or for use
+ * without a strategy with dist_cross_device_reduce() and the related functions.
  *
- * Owns     *out_cross_device is the caller's: dist_cross_device_destroy(). user_data is used until it has ended, and the
- *          strategies that were made with it.
- * Errors   INVALID_ARGUMENT    NULL, an unknown kind, num_packs < 0, a field that is another kind's, no device's name.
- *          RESOURCE_EXHAUSTED  no memory.
+ * TensorFlow's kinds are accepted, but all of them give the same bits.
+ *
+ * Owns     The caller owns *out_cross_device and destroys it with dist_cross_device_destroy(). The user data in options
+ *          must stay valid until it and the strategies that use it have been destroyed.
+ * Errors   INVALID_ARGUMENT    out_cross_device is NULL, the kind is unknown, num_packs is negative, a field of another
+ *                              kind is set, or the device name is invalid.
+ *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cross_device_create(const dist_cross_device_options *options,
                                                              dist_cross_device **out_cross_device);
 
 /**
- * Ends them for the caller; strategies made with them go on. NULL is fine.
+ * Destroys the handle. Strategies that use the operations are not affected. NULL is ignored.
  *
  * Context  Any, serialized.
- * Owns     Takes the object.
+ * Owns     Takes ownership of the object.
  */
 DIST_API void dist_cross_device_destroy(dist_cross_device *cross_device);
 
-/** A DIST_CROSS_DEVICE_...; 0 for NULL. */
+/** Returns the kind, a DIST_CROSS_DEVICE_...; 0 for NULL. */
 DIST_API int32_t dist_cross_device_kind(const dist_cross_device *cross_device);
 
-/** The num_packs that they were made with; 0 for NULL. */
+/** Returns the num_packs with which the operations were created; 0 for NULL. */
 DIST_API int32_t dist_cross_device_num_packs(const dist_cross_device *cross_device);
 
 /**
- * The full name of the reduce_to_device that they were made with; NULL where there is none, or for NULL.
+ * Returns the full name of the reduce_to_device with which the operations were created; NULL if there is none, and for
+ * NULL.
  *
  * Owns     Borrowed.
  */
 DIST_API const char *dist_cross_device_device(const dist_cross_device *cross_device);
 
-/** The host's own functions for dist_cross_device_options. */
+/** Your own cross-device functions, for dist_cross_device_options. */
 typedef struct dist_cross_device_functions {
   uint32_t struct_size;
-  int32_t reserved;                   /* 0 */
+  int32_t reserved;                   /* must be 0 */
   dist_reduce_values_fn reduce;       /* required */
-  dist_broadcast_values_fn broadcast; /* NULL: all replicas share the value, which does not change */
-  dist_gather_values_fn gather;       /* NULL: libdist's */
+  dist_broadcast_values_fn broadcast; /* NULL = all replicas share the value, which does not change */
+  dist_gather_values_fn gather;       /* NULL = libdist's own */
 } dist_cross_device_functions;
 #define DIST_CROSS_DEVICE_FUNCTIONS_INIT \
   { sizeof(dist_cross_device_functions), 0, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_cross_device_functions. */
+/** Initializes the table of functions to its defaults; see dist_strategy_options_init(). */
 DIST_API void dist_cross_device_functions_init(dist_cross_device_functions *functions,
                                                uint32_t struct_size_bytes);
 

@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Datasets, whose batches are split over the replicas.
+ * Datasets: input whose batches are split over the replicas.
  *
- * A source has elements; batches are made of them; each batch is cut up for the replicas of all workers. What TensorFlow
- * has as transformations of a dataset (map, filter, zip, repeat, ...) is the host's own program in a source.
+ *     dist_tensor rows[] = {features, labels};              // equal first dimensions
+ *     dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
+ *     options.global_batch_size = 64;
+ *     options.shuffle = 1;
+ *     dist_dataset_create_from_tensors(strategy, rows, 2, &options, &dataset);
+ *
+ *     dist_iterator_create(dataset, &pass);
+ *     while ((status = dist_iterator_next(pass, &batch)) == DIST_OK) {
+ *       dist_run_values(strategy, step, model, batch, NULL, NULL, NULL);    // each replica gets its part of the batch
+ *       dist_value_release(batch);
+ *     }
+ *     if (status != DIST_OUT_OF_RANGE) handle_error(status);
+ *     dist_iterator_destroy(pass);
+ *
+ * A source provides elements, batches are made of elements, and each batch is split over the replicas of all workers.
+ * The elements come from tensors in memory or from your callback, which also takes the place of TensorFlow's dataset
+ * transformations (map, filter, zip, repeat, ...).
  */
 #ifndef DIST_DATASET_H
 #define DIST_DATASET_H
@@ -15,76 +30,88 @@
 extern "C" {
 #endif
 
+/** Options of a dataset. W is the number of workers and R the number of replicas of each worker. */
 typedef struct dist_dataset_options {
   uint32_t struct_size;
-  int32_t drop_remainder;    /* 1: leave out a last batch that is not full */
-  int64_t global_batch_size; /* elements of a batch for all replicas together; 0: the source's elements are
-                                global batches already, and are split as they are */
-  int32_t shuffle;           /* 1: another order in every pass, drawn from seed and the pass's number */
-  int32_t prefetch;          /* batches made ahead by oneTBB; 0: one where that makes the host's loop faster, which
-                                is measured (dist_dataset_explain() says it), and none where the strategy starts
-                                no threads (dist_strategy_options.helper_threads); < 0: none
-                                (TensorFlow: experimental_per_replica_buffer_size, where none is 0) */
-  uint64_t seed;
-  int32_t shard_policy; /* DIST_SHARD_...: what of the source goes to which worker */
-  /* that read this dataset together, each with as many replicas as this one; 0: those of the strategy (1, but for
-   * DIST_STRATEGY_MULTI_WORKER_MIRRORED), as many replicas as they have, and this one; worker_index is 0 then */
+  int32_t drop_remainder; /* 1 = omit a last batch that is not full */
+  /* number of elements per batch for all replicas together; 0 = the source's elements already are global batches,
+   * which are split as they are */
+  int64_t global_batch_size;
+  /* 1 = a different order in every pass, drawn from `seed` and the pass number */
+  int32_t shuffle;
+  /* number of batches that oneTBB threads make ahead; < 0 = none; 0 = one if that makes your loop faster, which
+   * libdist measures (see dist_dataset_explain()), and none if the strategy starts no threads
+   * (dist_strategy_options.helper_threads). TensorFlow: experimental_per_replica_buffer_size, in which 0 is none */
+  int32_t prefetch;
+  uint64_t seed;        /* seed of the shuffled orders */
+  int32_t shard_policy; /* DIST_SHARD_...; how the source is divided between workers */
+  /* number of workers that read this dataset together, at most 65,536, each with as many replicas as this one; 0 =
+   * the strategy's workers and their replicas (1 worker except with DIST_STRATEGY_MULTI_WORKER_MIRRORED), and then
+   * worker_index must be 0 */
   int32_t num_workers;
-  int32_t worker_index; /* which of them this one is */
-  /* 1: global_batch_size counts what one worker gets of a batch, and with DIST_SHARD_DATA whole batches are
-   * dealt out; 0: every batch is cut up for all workers */
+  int32_t worker_index; /* index of this worker, 0 .. num_workers-1 */
+  /* 1 = global_batch_size counts the elements of one worker, and DIST_SHARD_DATA distributes whole batches; 0 =
+   * every batch is split over all workers */
   int32_t worker_batches;
-  /* 1: the source wants to be sharded element by element, before batches are made of them; only
-   * DIST_SHARD_HINT does so, all else fails */
+  /* 1 = the source must be sharded by element before batching; requires DIST_SHARD_HINT and fails with any other
+   * policy */
   int32_t shard_hint;
-  int32_t interleave; /* files that are read in turn, an element each; 0 or 1: one file after another */
-  /* 1: every batch has the same shape; -1: the last ones may be smaller; 0: as it follows from
-   * drop_remainder, for rows of tensors that are batches, 1 */
+  /* number of files that are read in turn, one element each; 0 or 1 = one file after another */
+  int32_t interleave;
+  /* 1 = every batch has the same shape; -1 = the last ones may be smaller; 0 = follows from drop_remainder, or is
+   * 1 for rows of tensors that are batches */
   int32_t static_shapes;
-  int32_t replication_mode; /* DIST_INPUT_...; PER_REPLICA only of a function, on mirrored strategies */
-  int32_t fetch_to_device;  /* 1, 0: yes, -1: no. Batches lie in the memory that replicas read anyway */
-  /* 1: yes; of a function only with PER_REPLICA and fetch_to_device -1. No effect: the device is the host */
+  /* DIST_INPUT_...; PER_REPLICA is possible only for datasets from a function, on mirrored strategies */
+  int32_t replication_mode;
+  /* 1, 0 = yes; -1 = no. Has no effect: batches are in memory that replicas can read */
+  int32_t fetch_to_device;
+  /* 1 = yes; for datasets from a function only with PER_REPLICA and fetch_to_device -1. Has no effect: the device
+   * is the host */
   int32_t place_dataset_on_device;
-  /* examples of the 1st, 2nd, ... piece, again from the first after the last: the source's examples are cut
-   * anew, whatever batches they came in, and replica r of step k gets piece k*R + r. NULL: batches are cut
+  /* sizes in examples of consecutive pieces, repeated cyclically: the source's examples are split into these
+   * pieces whatever batches they came in, and replica r gets piece k*R + r in step k; NULL = batches are split
    * evenly. Copied */
   const int64_t *batch_sizes;
-  size_t num_batch_sizes;
-  /* 1: replica r of all workers gets what replica r of one process with all of them would: q = ceil(m / N) of N replicas
-   * of all workers, and replica n of them all gets piece n. So that W workers of R replicas train to the bits of one
-   * process with W*R. TensorFlow has no such option: there workers take turns at the pieces. Every worker reads
-   * everything. Only with DIST_SHARD_AUTO and DIST_SHARD_DATA */
+  size_t num_batch_sizes; /* length of batch_sizes */
+  /* 1 = every replica gets what it would get in one process with all replicas, so that W workers of R replicas
+   * compute the same bits as one process with W*R replicas: with q = ceil(m / (W*R)), replica n of all workers
+   * gets piece n. Every worker then reads the whole source. Requires DIST_SHARD_AUTO or DIST_SHARD_DATA.
+   * TensorFlow has no such option; its workers take turns at the pieces */
   int32_t as_one_process;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
 } dist_dataset_options;
 #define DIST_DATASET_OPTIONS_INIT \
   { sizeof(dist_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0 }
 
-/** As dist_strategy_options_init(), of dist_dataset_options. */
+/** Initializes dataset options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t struct_size_bytes);
 
 /**
- * A dataset of rows: element i is row i of each of n tensors (features, labels, ...).
+ * Creates a dataset of rows: element i is row i of each of n tensors (features, labels, ...).
  *
- *     a batch of m elements, q = ceil(m / R):   replica r gets elements [r*q, min(m, (r+1)*q)) of it, maybe none
+ *     a batch of m elements, q = ceil(m / R):   replica r gets elements [r*q, min(m, (r+1)*q)) of it, possibly none
  *
- * A partial last batch is cut by its own size: 10 elements in batches of 8 on 2 replicas are 4 and 4, then 1 and 1. Of
- * several workers (options.num_workers = W, > 1), with q = ceil(m / (W*R)), replica r of worker w gets piece r*W + w
- * (DIST_SHARD_DATA); where workers read different elements, or all of them everything, batches are cut anew to the sizes
- * of dist_batch_sizes_for_worker(). Where workers have not all as many replicas, they take turns as long as they have
- * one more. With one replica and one worker nothing is cut: an element that is a batch may be
- * anything, a scalar too.
+ * A partial last batch is split by its own size: 10 elements in batches of 8 on 2 replicas give 4 and 4, then 1 and 1.
+ *
+ * With W > 1 workers (options.num_workers) and DIST_SHARD_DATA, q is ceil(m / (W*R)), and replica r of worker w gets
+ * piece r*W + w. If the workers read different elements, or every worker reads everything, batches are split into
+ * pieces of the sizes that dist_batch_sizes_for_worker() returns. If the workers have different numbers of replicas,
+ * the pieces go to the first replica of each worker, then to the second replica of each worker that has one, and so on.
+ * With one replica and one worker nothing is split; an element that is a batch can then be anything, even a scalar.
  *
  * Shape    n >= 1 tensors with equal first dimensions (the number of elements).
- * Order    Without shuffle the tensors' own; with it a permutation that depends on seed and pass alone.
+ * Order    Without shuffle, the order of the tensors; with shuffle, a permutation that depends only on seed and pass
+ *          number.
  * Context  Strategy, concurrent.
- * Owns     The data are copied. *out_dataset is the caller's: dist_dataset_destroy().
- * Errors   INVALID_ARGUMENT     NULL, n = 0, a scalar, first dimensions that differ, a batch size < 0, a worker's index
- *                               outside 0 .. num_workers-1 (but for DIST_SHARD_OFF).
- *          NOT_FOUND            DIST_SHARD_FILE of several workers: the source has no files.
+ * Owns     The data are copied. The caller owns *out_dataset and destroys it with dist_dataset_destroy().
+ * Errors   INVALID_ARGUMENT     an argument is NULL, n is 0, a tensor is a scalar, the first dimensions differ, a batch
+ *                               size is negative, or the worker index is not in 0 .. num_workers-1 (except with
+ *                               DIST_SHARD_OFF).
+ *          NOT_FOUND            DIST_SHARD_FILE with several workers: the source has no files.
  *          UNIMPLEMENTED        replication_mode is DIST_INPUT_PER_REPLICA.
- *          FAILED_PRECONDITION  inside a replica function; a forked child; shard_hint without DIST_SHARD_HINT.
- *          RESOURCE_EXHAUSTED   no memory.
+ *          FAILED_PRECONDITION  called inside a replica function or in a forked child; shard_hint without
+ *                               DIST_SHARD_HINT.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strategy *strategy,
                                                                      const dist_tensor *tensors, size_t n,
@@ -92,23 +119,29 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strate
                                                                      dist_dataset **out_dataset);
 
 /**
- * Makes element `index` (0, 1, 2, ... in each pass; one that continues at a position begins there) and hands it over with
- * its reference: a tensor, or a list, tuple or dictionary of elements. DIST_OUT_OF_RANGE ends the pass. Called from one
- * thread at a time, maybe not the caller's. It must not throw; runs, variables' values and iterators' batches are refused there.
+ * Produces element `index` of a pass (0, 1, 2, ...; a pass that starts at a position begins with its index).
+ *
+ * *out_element is a tensor, or a list, tuple or dictionary of elements; libdist takes over its reference. Return
+ * DIST_OUT_OF_RANGE to end the pass. libdist calls the function from one thread at a time, which may differ from the
+ * thread that requests a batch. The function must not throw. Inside it, runs, reads of variables and requests for a
+ * batch fail.
  */
 typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, void *user_data);
 
 /**
- * A dataset whose elements a callback makes. With a global batch size, that many elements of equal structure,
- * dtypes and shapes are stacked along a new first dimension; without, each element is a batch. Texts and objects of the
- * host's stack to lists of them; nothing (DIST_VALUE_NONE) stays nothing. Ragged and sparse tensors are cut by rows.
+ * Creates a dataset whose elements your callback produces.
  *
- * Shape    As dist_dataset_create_from_tensors(). `shuffle` must be 0: the source has its own order.
+ * With a global batch size, that many elements of equal structure, dtypes and shapes are stacked along a new first
+ * dimension. Otherwise each element is a batch. Texts and host objects stack to lists; DIST_VALUE_NONE stays
+ * DIST_VALUE_NONE. Ragged and sparse tensors are split by rows.
+ *
+ * Shape    Like dist_dataset_create_from_tensors(). `shuffle` must be 0, since the source determines its own order.
  * Order    The source's.
  * Context  Strategy, concurrent.
- * Owns     fn and user_data are used until the dataset and its iterators have ended; then release(user_data),
- *          unless release is NULL. *out_dataset is the caller's: dist_dataset_destroy().
- * Errors   As dist_dataset_create_from_tensors(); INVALID_ARGUMENT also where shuffle is set.
+ * Owns     fn and user_data are used until the dataset and its iterators have been destroyed; then libdist calls
+ *          release(user_data), unless release is NULL. The caller owns *out_dataset and destroys it with
+ *          dist_dataset_destroy().
+ * Errors   Like dist_dataset_create_from_tensors(); also INVALID_ARGUMENT if shuffle is set.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_callback(dist_strategy *strategy,
                                                                       dist_source_fn fn, void *user_data,
@@ -116,56 +149,63 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_callback(dist_strat
                                                                       const dist_dataset_options *options,
                                                                       dist_dataset **out_dataset);
 
-/** For which part of the input a function makes a dataset (TensorFlow: tf.distribute.InputContext). */
+/** The part of the input for which a function makes a dataset (TensorFlow: tf.distribute.InputContext). */
 typedef struct dist_input_context {
-  int32_t num_input_pipelines; /* one a worker, or one a replica */
-  int32_t input_pipeline_id;
-  int32_t num_replicas_in_sync;
+  int32_t num_input_pipelines;  /* one per worker or one per replica */
+  int32_t input_pipeline_id;    /* index of this pipeline, from 0 */
+  int32_t num_replicas_in_sync; /* number of replicas of all workers */
 } dist_input_context;
 #define DIST_INPUT_CONTEXT_INIT \
   { 1, 0, 1 }
 
 /**
- * What one replica gets of a global batch.
+ * Returns one replica's share of a global batch.
  *
  *     *out_size = global_batch_size / context->num_replicas_in_sync
  *
- * Errors   INVALID_ARGUMENT  NULL, a size that is no multiple of the number of replicas, no replicas.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, the size is not a multiple of the number of replicas, or there are no
+ *                            replicas.
  */
 DIST_API DIST_NODISCARD dist_status dist_input_context_per_replica_batch_size(
     const dist_input_context *context, int64_t global_batch_size, int64_t *out_size);
 
 /**
- * Makes the dataset of one input pipeline and hands it over. Its batches are given to replicas whole, so that
- * global_batch_size is there what one replica gets; its own prefetch is not used. *context is there during the call.
+ * Creates the dataset of one input pipeline; libdist takes ownership of *out_dataset.
+ *
+ * Each batch of this dataset goes to one replica as a whole, so its global_batch_size is the batch size of one replica.
+ * Its own prefetch is ignored. *context is valid only during the call.
  */
 typedef dist_status (*dist_dataset_fn)(const dist_input_context *context, dist_dataset **out_dataset,
                                        void *user_data);
 
 /**
- * A dataset of what a function makes (TensorFlow: distribute_datasets_from_function). The function is called once, here,
- * and its batches are dealt out: replica r of step k gets batch k*R + r. A last step for which batches are missing has
- * empty tensors in their place; where all batches have the same shape (options.static_shapes of the function's dataset)
- * an empty one would be a different shape, and the step is left out, its data too.
+ * Creates a dataset from the datasets that a function returns (TensorFlow: distribute_datasets_from_function).
  *
- * With options.replication_mode DIST_INPUT_PER_REPLICA the function is called R times, with input_pipeline_id r of R, and
- * replica r of step k gets batch k of dataset r.
+ * The function is called once, during this call, and its batches are distributed: replica r gets batch k*R + r in step
+ * k. If batches are missing in the last step, replicas get empty tensors instead. If all batches have the same shape
+ * (options.static_shapes of the function's dataset), an empty tensor would have a different shape; the last step and
+ * its data are then omitted.
  *
- * Of a strategy of several workers each calls its own function, for its input pipeline of as many as there are workers; what
- * that makes is its own, and its num_workers is 0 or what the program divides by itself. A last step is then always given.
+ * With DIST_INPUT_PER_REPLICA as options.replication_mode, the function is called R times, with input_pipeline_id r of
+ * R, and replica r gets batch k of dataset r in step k.
  *
- * Only prefetch and the three options about replication and devices are read, all others must be 0.
+ * With several workers, each worker calls its own function for its own input pipeline; there are as many pipelines as
+ * workers. The worker reads the whole dataset that the function returns, whose num_workers is 0 unless the program
+ * divides the input itself. The last step is then always delivered.
  *
- * Shape    The batches of a step have one structure.
- * Order    The function's datasets'.
+ * Only prefetch and the three options about replication and devices are used; all other options must be 0.
+ *
+ * Shape    All batches of a step have the same structure.
+ * Order    That of the function's datasets.
  * Context  Strategy, concurrent.
  * Blocks   While fn runs.
- * Owns     Takes the function's datasets. *out_dataset is the caller's: dist_dataset_destroy().
- * Errors   INVALID_ARGUMENT     NULL; fn made no dataset; options that do not go together.
- *          UNIMPLEMENTED        DIST_INPUT_PER_REPLICA on another than a mirrored strategy.
- *          FAILED_PRECONDITION  inside a replica function; a forked child.
- *          RESOURCE_EXHAUSTED   no memory.
- *          any                  what fn returned, in its own words where it had some (dist_fail()).
+ * Owns     Takes ownership of the function's datasets. The caller owns *out_dataset and destroys it with
+ *          dist_dataset_destroy().
+ * Errors   INVALID_ARGUMENT     an argument is NULL, fn created no dataset, or options contradict each other.
+ *          UNIMPLEMENTED        DIST_INPUT_PER_REPLICA with a strategy that is not mirrored.
+ *          FAILED_PRECONDITION  called inside a replica function or in a forked child.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          any                  the status that fn returned, with its message if it set one (dist_fail()).
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_function(dist_strategy *strategy,
                                                                       dist_dataset_fn fn, void *user_data,
@@ -173,89 +213,100 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_function(dist_strat
                                                                       dist_dataset **out_dataset);
 
 /**
- * Ends a dataset; its iterators go on. NULL is fine.
+ * Destroys a dataset. Its iterators stay valid. NULL is ignored.
  *
  * Context  Any, serialized.
- * Owns     Takes the dataset.
+ * Owns     Takes ownership of the dataset.
  */
 DIST_API void dist_dataset_destroy(dist_dataset *dataset);
 
 /**
- * Begins a pass: the first of this dataset is pass 0, the next one pass 1, ... Iterators are independent.
+ * Starts a pass over a dataset. The first pass of a dataset has number 0, the next one 1, and so on. Iterators are
+ * independent of each other.
  *
  * Context  Strategy, concurrent.
- * Owns     *out_iterator is the caller's: dist_iterator_destroy().
- * Errors   INVALID_ARGUMENT     NULL, a handle of something else; global_batch_size is 0 and a row has no dimension that
- *                               could be cut, or rows of different lengths.
- *          FAILED_PRECONDITION  a forked child; inside a replica function, where the dataset is for several.
- *          RESOURCE_EXHAUSTED   no memory.
+ * Owns     The caller owns *out_iterator and destroys it with dist_iterator_destroy().
+ * Errors   INVALID_ARGUMENT     an argument is NULL or not a dataset; global_batch_size is 0, and a row has no
+ *                               dimension that can be split, or rows differ in length.
+ *          FAILED_PRECONDITION  a forked child; called inside a replica function although the dataset serves several
+ *                               replicas.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_create(dist_dataset *dataset, dist_iterator **out_iterator);
 
-/** Where a pass is: plain numbers, to be kept wherever the program likes. */
+/** The position of a pass: plain numbers, which the program can store anywhere. */
 typedef struct dist_position {
   uint32_t struct_size;
-  int32_t reserved;
-  int64_t pass;     /* its number: shuffled orders depend on it */
-  int64_t elements; /* of the source, that are used up */
-  int64_t examples; /* of the element after them, where one is cut into several batches */
-  int64_t batches;  /* made of them */
+  int32_t reserved; /* must be 0 */
+  int64_t pass;     /* number of the pass; shuffled orders depend on it */
+  int64_t elements; /* elements of the source that have been used up */
+  int64_t examples; /* examples used of the next element, if one element is split into several batches */
+  int64_t batches;  /* batches made so far */
 } dist_position;
 #define DIST_POSITION_INIT \
   { sizeof(dist_position), 0, 0, 0, 0, 0 }
 
 /**
- * Where the next batch of a pass begins. Batches that are made ahead do not count.
+ * Returns the position at which the next batch of a pass begins. Batches that were made ahead do not count.
  *
  * Context  Strategy, serialized.
- * Owns     Nothing. out_position->struct_size says how much of it to write.
- * Errors   INVALID_ARGUMENT NULL, a struct_size that is none. FAILED_PRECONDITION a forked child.
+ * Owns     out_position->struct_size limits how many bytes are written.
+ * Errors   INVALID_ARGUMENT     an argument is NULL or struct_size is invalid.
+ *          FAILED_PRECONDITION  a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_position(dist_iterator *iterator,
                                                            dist_position *out_position);
 
 /**
- * Begins a pass in its middle: what follows is what would have followed there, also with another number of replicas or
- * another batch size. The dataset must have the same source and seed; where workers read different elements, the same
- * workers. Passes that dist_iterator_create() begins later are numbered on from there.
+ * Starts a pass at a position. The batches continue exactly as they would have from there, even with a different number
+ * of replicas or another batch size.
+ *
+ * The dataset must have the same source and seed, and the same workers if they read different elements. Passes that
+ * dist_iterator_create() starts later are numbered from there.
  *
  * Context  Strategy, concurrent.
- * Blocks   While files are read up to the position; a source of one callback is asked for that element at once.
- * Owns     *out_iterator is the caller's: dist_iterator_destroy().
- * Errors   As dist_iterator_create(); INVALID_ARGUMENT also for a position that the dataset has not, and for a number of it
- *          that is below 0 or above 2^62.
+ * Blocks   While files are read up to the position. A source of one callback is asked directly for the element.
+ * Owns     The caller owns *out_iterator and destroys it with dist_iterator_destroy().
+ * Errors   Like dist_iterator_create(); also INVALID_ARGUMENT for a position that the dataset does not have, and for a
+ *          number in it that is below 0 or above 2^62.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *dataset,
                                                             const dist_position *position,
                                                             dist_iterator **out_iterator);
 
 /**
- * The next batch: the element's structure with a per-replica value at each leaf (one replica: a tensor). With
- * several tensors in memory it is a list of them, with one that one.
+ * Returns the next batch: the structure of an element, with a per-replica value at each leaf (with one replica, a
+ * tensor).
  *
- * Of a strategy of several workers it is a call of all of them: as long as one has a batch, those that are out of data get
- * one without examples; where its parts have no examples (scalars), that step is left out on all. A step that fails is
- * still there for the next call.
+ * A dataset of several tensors returns a list of them; a dataset of one tensor returns that tensor.
  *
- * Shape    [elements of that replica, ...]; 0 elements where a batch was smaller than R.
+ * With several workers, all workers must make this call together. As long as one of them has a batch, workers without
+ * data get a batch without examples. If a part of the batch has no examples (a scalar), that step is omitted on all
+ * workers. A step that fails can be requested again.
+ *
+ * Shape    [elements of that replica, ...]; 0 elements if the batch was smaller than R.
  * Context  Strategy, serialized.
- * Blocks   Until the batch is made; in a merge function until what ends the run, unless it is made on this very thread. Of
- *          several workers until all have come, at most for the strategy's timeout.
- * Owns     *out_batch is the caller's: dist_value_release().
- * Errors   OUT_OF_RANGE      the pass is over; again on every further call.
- *          INVALID_ARGUMENT  NULL; elements of a batch differ; an element is a scalar that cannot be split.
- *          FAILED_PRECONDITION  a forked child; inside a replica function, where the dataset is for several, or of several
- *                            workers; a worker's source had no element to show what an empty batch is like.
- *          any               what the source returned; of several workers, what another one's did.
+ * Blocks   Until the batch is made. In a merge function, the end of the run also ends the wait, unless the batch is
+ *          made on the calling thread. With several workers, until all have arrived, at most for the strategy's
+ *          timeout.
+ * Owns     The caller owns *out_batch and releases it with dist_value_release().
+ * Errors   OUT_OF_RANGE         the pass has ended; every further call returns this again.
+ *          INVALID_ARGUMENT     an argument is NULL, the elements of a batch differ, or an element is a scalar and
+ *                               cannot be split.
+ *          FAILED_PRECONDITION  a forked child; called inside a replica function although the dataset serves several
+ *                               replicas or several workers; a worker needs an empty batch, but its source has no
+ *                               element to model it on.
+ *          any                  the status that the source returned; with several workers, that of another worker's
+ *                               source.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_next(dist_iterator *iterator, dist_value **out_batch);
 
 /**
- * Ends a pass. NULL is fine.
+ * Ends a pass. NULL is ignored.
  *
  * Context  Any, serialized.
- * Blocks   Until a batch that is being made ahead is done.
- * Owns     Takes the iterator.
+ * Blocks   Until a batch that is being made ahead is complete.
+ * Owns     Takes ownership of the iterator.
  */
 DIST_API void dist_iterator_destroy(dist_iterator *iterator);
 
@@ -264,7 +315,7 @@ DIST_API void dist_iterator_destroy(dist_iterator *iterator);
 #endif
 #endif /* DIST_DATASET_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_DATASET_EXPERIMENTAL_H)
 #define DIST_DATASET_EXPERIMENTAL_H
@@ -276,36 +327,40 @@ extern "C" {
 #endif
 
 /**
- * Makes element `index` (0, 1, 2, ... each time that the file is read) of the file with number `file` in the list, whose
- * name is `name`. DIST_OUT_OF_RANGE ends the file. Otherwise as dist_source_fn: the host opens and reads files.
+ * Produces element `index` (0, 1, 2, ..., from 0 each time the file is read) of file number `file` in the list, whose
+ * name is `name`. Return DIST_OUT_OF_RANGE to end the file. Otherwise like dist_source_fn; your callback opens and
+ * reads the files.
  */
 typedef dist_status (*dist_file_source_fn)(size_t file, const char *name, int64_t index,
                                            dist_value **out_element, void *user_data);
 
 /**
- * A dataset of the elements of n files. Several workers get whole files, file i worker i mod W (DIST_SHARD_FILE, and what
- * DIST_SHARD_AUTO means for files). options.interleave = c reads c files in turn, an element each, as TensorFlow's
- * interleave(cycle_length=c).
+ * Creates a dataset of the elements of n files.
  *
- * Shape    As dist_dataset_create_from_callback().
- * Order    The files' in the list, and within a file the host's.
+ * With several workers, file i goes to worker i mod W as a whole (DIST_SHARD_FILE, which DIST_SHARD_AUTO selects for
+ * files). options.interleave = c reads c files in turn, one element each, like TensorFlow's interleave(cycle_length=c).
+ *
+ * Shape    Like dist_dataset_create_from_callback().
+ * Order    That of the files in the list and, within a file, of the callback.
  * Context  Strategy, concurrent.
- * Owns     The names are copied; fn, user_data and release as in dist_dataset_create_from_callback().
- * Errors   As dist_dataset_create_from_callback(); INVALID_ARGUMENT also where there are fewer files than workers.
+ * Owns     The names are copied; fn, user_data and release are used like in dist_dataset_create_from_callback().
+ * Errors   Like dist_dataset_create_from_callback(); also INVALID_ARGUMENT if there are fewer files than workers.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_files(
     dist_strategy *strategy, const char *const *names, size_t n, dist_file_source_fn fn, void *user_data,
     dist_release_fn release, const dist_dataset_options *options, dist_dataset **out_dataset);
 
 /**
- * The sizes of the pieces that one of W workers with R replicas each cuts its batches to.
+ * Computes the sizes of the pieces into which one of W workers with R replicas each splits its batches.
  *
  *     N = W*R, q = floor(global_batch_size / N), i = 0 .. N-1:
- *     out_sizes[i] = q + 1 where (i + worker*R) mod N < global_batch_size mod N, else q
+ *     out_sizes[i] = (i + worker*R) mod N < global_batch_size mod N  ?  q + 1  :  q
  *
- * Step k of all workers together has global_batch_size examples, and after W steps every worker has had as many.
+ * Step k of all workers together has global_batch_size examples, and after W steps every worker has processed the same
+ * number of examples.
  *
- * Errors   INVALID_ARGUMENT  NULL, a number < 0 (workers, replicas: < 1), a worker that is none of them, n is not W*R.
+ * Errors   INVALID_ARGUMENT  out_sizes is NULL, a number is negative (workers and replicas: below 1), the worker is not
+ *                            in 0 .. W-1, or n is not W*R.
  */
 DIST_API DIST_NODISCARD dist_status dist_batch_sizes_for_worker(int64_t global_batch_size,
                                                                 int32_t num_workers,
@@ -313,57 +368,62 @@ DIST_API DIST_NODISCARD dist_status dist_batch_sizes_for_worker(int64_t global_b
                                                                 int32_t worker, int64_t *out_sizes, size_t n);
 
 /**
- * What batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica; "?" is a size that
- * may differ from batch to batch. A source of the host's is asked for its first element.
+ * Describes the batches: their structure, with a text such as "f32[?, 4]" for each tensor of each replica; "?" is a
+ * size that can differ between batches. The first element of a callback source is read for this.
  *
  * Context  Strategy, concurrent.
  * Blocks   While the source makes an element.
- * Owns     *out_spec is the caller's: dist_value_release().
- * Errors   As dist_iterator_next(): OUT_OF_RANGE where a source of the host's has no element.
+ * Owns     The caller owns *out_spec and releases it with dist_value_release().
+ * Errors   Like dist_iterator_next(); OUT_OF_RANGE if a callback source has no element.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_element_spec(dist_dataset *dataset, dist_value **out_spec);
 
 /**
- * Takes what was made of all batches so far (in the first call: the initial state) and the next batch, and hands over
- * what they are together, with its reference: maybe the state it was given, retained.
+ * Combines a state with the next batch.
+ *
+ * `state` is the result for all previous batches; in the first call it is the initial state. libdist takes over the
+ * reference of *out_state, which may be `state` itself, retained.
  */
 typedef dist_status (*dist_dataset_reduce_fn)(dist_value *state, dist_value *batch, dist_value **out_state,
                                               void *user_data);
 
 /**
- * Makes one value of a whole pass.
+ * Reduces a whole pass to one value.
  *
  *     state = initial;   for each batch: state = fn(state, batch)
  *
  * Context  Strategy, concurrent.
- * Blocks   Until the pass is over.
- * Owns     *out_state is the caller's: dist_value_release(). initial may be NULL, and then *out_state too.
- * Errors   INVALID_ARGUMENT NULL. any: as dist_iterator_create(), dist_iterator_next() (but for OUT_OF_RANGE) or fn.
+ * Blocks   Until the pass has ended.
+ * Owns     The caller owns *out_state and releases it with dist_value_release(). `initial` may be NULL; *out_state can
+ *          then be NULL, too.
+ * Errors   INVALID_ARGUMENT  an argument is NULL.
+ *          any               like dist_iterator_create(), dist_iterator_next() (except OUT_OF_RANGE) or fn.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_reduce(dist_dataset *dataset, dist_value *initial,
                                                         dist_dataset_reduce_fn fn, void *user_data,
                                                         dist_value **out_state);
 
 /**
- * Reads what each of the dataset's workers would read in one pass, and checks that every example of the source comes
- * exactly once. Of a source of the host's all elements are made, but not more than `limit` (0: no limit).
+ * Reads what each of the dataset's workers would read in one pass, and checks that every example of the source occurs
+ * exactly once. For a callback source, all elements are made, but at most `limit` (0 = no limit).
  *
  * Context  Strategy, concurrent.
- * Blocks   Until the source is read num_workers times.
- * Errors   DATA_LOSS      an example that no worker gets, or several: dist_last_error() names the first, and whose.
- *          UNIMPLEMENTED  the dataset is of a function, which alone knows what it would make for other workers.
- *          any            as dist_iterator_next().
+ * Blocks   Until the source has been read num_workers times.
+ * Errors   DATA_LOSS      a worker misses an example, or an example occurs several times; dist_last_error() names the
+ *                         first such example and its workers.
+ *          UNIMPLEMENTED  the dataset is made by a function, which only the worker itself can call.
+ *          any            like dist_iterator_next().
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_check_shards(dist_dataset *dataset, int64_t limit);
 
 /**
- * dist_iterator_next() whose end is no error (TensorFlow: get_next_as_optional): at the end *out_batch becomes NULL.
+ * Returns the next batch, or NULL at the end of the pass (TensorFlow: get_next_as_optional).
  *
- * Shape    As dist_iterator_next().
+ * Shape    Like dist_iterator_next().
  * Context  Strategy, serialized.
  * Blocks   Until the batch is made.
- * Owns     *out_batch is the caller's: dist_value_release().
- * Errors   As dist_iterator_next(), but for OUT_OF_RANGE.
+ * Owns     The caller owns *out_batch, unless it is NULL, and releases it with dist_value_release().
+ * Errors   Like dist_iterator_next(), except OUT_OF_RANGE.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_next_optional(dist_iterator *iterator,
                                                                 dist_value **out_batch);

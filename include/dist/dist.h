@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @mainpage
- * libdist's C API: this header has all of it, each of the others one subject. In C++ there is dist.hpp.
+ * The C API of libdist. This header includes the whole API; each of the other headers covers one subject. C++ programs
+ * include dist.hpp.
  *
- * A program:
+ * A complete program:
  *
  *     #include <dist/dist.h>
  *     #include <stdio.h>
@@ -23,65 +24,73 @@
  *       return dist_strategy_destroy(strategy) == DIST_OK && status == DIST_OK ? 0 : 1;
  *     }
  *
- * A strategy holds R replicas: threads that run the same function, each on its part of the input, and meet in
- * collectives. dist_run() calls the function once on every replica and returns when all are back.
+ * A strategy owns R replicas. A replica is a thread that runs your function on its share of the input and communicates
+ * with the other replicas through collectives. dist_run() calls the function once on every replica and returns when all
+ * calls have returned.
  *
- * What programs may rely on is the baseline. `#define DIST_EXPERIMENTAL` before the include adds the rest: types.h.
+ * The functions that are declared by default form the baseline, on which programs can rely. `#define DIST_EXPERIMENTAL`
+ * before the include also declares the experimental functions; see types.h.
  *
- * Rules for every function:
- *   - The first parameter names the context. A dist_strategy * is the cross-replica context: outside the replica function,
- *     or inside a merge function. A dist_replica * is the replica context: the handle is for the thread that its function
- *     runs on, and what can fail returns FAILED_PRECONDITION on any other. Handles end with their destroy function, and a
- *     replica's with its run: what happens to one that is used later is not promised.
- *   - What can fail returns a dist_status, and writes its outputs (`out_...`) on DIST_OK only. dist_last_error() says in
- *     words what was wrong, what was expected and what to try.
- *   - Options may be NULL, and a zero field means the default. Begin with DIST_..._OPTIONS_INIT, or from another language
- *     with dist_..._options_init().
- *   - What a create function gives is ended by dist_..._destroy(), for which NULL is fine. Values are counted instead:
- *     retain and release. Strings and tensors in are copied unless "wrap" is in the name; strings and shapes out are
- *     borrowed from their object.
- *   - A callback returns a status: it must not throw or longjmp out. What it hands over through a pointer is taken whatever
- *     it returns, and released where that is a failure.
- *   - A tensor may lie in memory in any way, backwards too. Elements that are read may share a place (stride 0); of a tensor
- *     that is written, each stride must step over all that the smaller ones span. A list with a length that no memory holds
- *     is an error, and nothing is read.
- *   - What reads or writes variables from outside takes its turn among the strategy's runs, so that nobody sees half of a
- *     value: variable.h has the rule.
- *   - Texts that come out are UTF-8 without control characters: error.h has the rule. Names must be one line of UTF-8.
- *   - In a forked child of the strategy's process what would run, meet, make or change something returns
- *     FAILED_PRECONDITION, and destroy functions leave things as they are. A child may make strategies of its own.
- *   - libdist never aborts, exits, forks, raises, installs a signal handler, changes the environment or writes to stdout or
- *     stderr.
+ * These rules hold for every function:
+ *
+ *   - The first parameter names the context. A dist_strategy * stands for the cross-replica context: outside the
+ *     replica function, or inside a merge function. A dist_replica * stands for the replica context. A replica handle
+ *     is valid only on the thread that runs its function; on any other thread, functions that can fail return
+ *     FAILED_PRECONDITION.
+ *   - A handle is valid until its destroy function is called. A replica handle is valid until its run ends. Using a
+ *     handle after that is undefined behaviour.
+ *   - A function that can fail returns a dist_status and writes its outputs (`out_...`) only if it returns DIST_OK.
+ *     dist_last_error() describes what went wrong, what was expected and what to try.
+ *   - Options may be NULL. A zero field selects the default. Initialize option structs with DIST_..._OPTIONS_INIT or,
+ *     from other languages, with dist_..._options_init().
+ *   - The caller owns an object that a create function returns and releases it with dist_..._destroy(), which accepts
+ *     NULL. Values are reference-counted instead, with retain and release functions. Input strings and tensors are
+ *     copied unless the function has "wrap" in its name. Returned strings and shapes are borrowed from the object they
+ *     belong to.
+ *   - A callback returns a status. It must not throw an exception out of the callback or leave it with longjmp().
+ *     libdist takes ownership of an object that a callback returns through a pointer, whatever the status is, and
+ *     releases it if the status is an error.
+ *   - A tensor can have any strides, including negative ones. Elements of an input tensor may overlap (stride 0). In an
+ *     output tensor, each stride must exceed the span of all smaller ones, so that no two elements overlap. If a list's
+ *     length exceeds the address space, the call fails without reading the list.
+ *   - A call that reads or writes variables from outside the replicas is queued with the strategy's runs, so it never
+ *     sees a partly written value; see variable.h.
+ *   - Returned texts are UTF-8 without control characters; see error.h. Names must be a single line of UTF-8.
+ *   - In a forked child of the strategy's process, functions that would run, communicate, create or change something
+ *     return FAILED_PRECONDITION, and destroy functions do nothing. A child can create strategies of its own.
+ *   - libdist never aborts, exits, forks, raises signals, installs signal handlers, changes the environment, or writes
+ *     to stdout or stderr.
  */
-/* Without a guard: each header has its own, one for each part, so that a later include adds the experimental parts. */
-/* In the order in which they are read. clang-format would sort them. */
+/* This file has no include guard. Each header has one guard per part, so that including this file again with
+   DIST_EXPERIMENTAL defined adds the experimental parts. */
+/* The order is that of reading. clang-format would sort the includes. */
 /* clang-format off */
-#include "types.h"         /* statuses, dtypes, operators, tensors, handles, and how functions are documented */
-#include "error.h"         /* what went wrong */
-#include "strategy.h"      /* replicas, and how they work together */
-#include "run.h"           /* a function on every replica */
-#include "collective.h"    /* all_reduce and its like, among replicas */
-#include "work.h"          /* collectives that do not wait, and plans */
-#include "serve.h"         /* requests, each on one free replica */
-#include "batch.h"         /* requests that are answered together */
-#include "budget.h"        /* threads that strategies share */
-#include "version.h"       /* what all replicas read, replaced while they run */
-#include "value.h"         /* tensors, nests of them, one for each replica */
+#include "types.h"         /* status codes, dtypes, operators, tensors, handles, and how functions are documented */
+#include "error.h"         /* error messages and status names */
+#include "strategy.h"      /* strategies: create, configure, query */
+#include "run.h"           /* run a function on every replica */
+#include "collective.h"    /* collectives among replicas: all_reduce, broadcast, ... */
+#include "work.h"          /* asynchronous and planned collectives */
+#include "serve.h"         /* requests, each handled by one replica */
+#include "batch.h"         /* requests that are processed together in batches */
+#include "budget.h"        /* limit on the threads of several strategies */
+#include "version.h"       /* read-mostly data, replaced while replicas run */
+#include "value.h"         /* tensors and nests of tensors, one per replica */
 #include "variable.h"      /* tensors that outlive runs */
-#include "cross_replica.h" /* reductions, gathering and updates from outside */
-#include "dataset.h"       /* batches for all replicas */
-#include "inspect.h"       /* traces, metrics of the library, explanations */
-#include "metric.h"        /* metrics and losses of the host */
-#include "scope.h"         /* which strategy a thread is with */
+#include "cross_replica.h" /* reductions, gathering and updates from outside replicas */
+#include "dataset.h"       /* input batches for all replicas */
+#include "inspect.h"       /* traces, library metrics, explanations */
+#include "metric.h"        /* metrics and losses of your program */
+#include "scope.h"         /* the current strategy of a thread */
 #include "checkpoint.h"    /* variables in files */
-#include "topology.h"      /* where devices are, and which is whose */
-#include "mesh.h"          /* replicas of several logical devices */
-#include "cluster.h"       /* which processes there are, and what each does */
-#include "cluster_resolver.h" /* who says so: TF_CONFIG, Slurm, Kubernetes, ... */
-#include "partitioner.h"   /* into how many parts a variable is divided */
-#include "workers.h"       /* replicas in several workers of a cluster */
-#include "preemption.h"    /* what saves a checkpoint before a machine is lost */
-#include "rpc.h"           /* methods of other processes */
-#include "server.h"        /* tasks that keep variables, and run closures */
-#include "coordinator.h"   /* who gives closures to workers, and has variables on parameter servers */
+#include "topology.h"      /* locations of devices and their assignment to replicas */
+#include "mesh.h"          /* replicas made of several logical devices */
+#include "cluster.h"       /* the processes of a job and their roles */
+#include "cluster_resolver.h" /* cluster discovery: TF_CONFIG, Slurm, Kubernetes, ... */
+#include "partitioner.h"   /* how a variable is split into parts */
+#include "workers.h"       /* replicas in several processes */
+#include "preemption.h"    /* a checkpoint before a machine is preempted */
+#include "rpc.h"           /* remote procedure calls between processes */
+#include "server.h"        /* parameter servers, and workers that run closures */
+#include "coordinator.h"   /* closures on workers and variables on parameter servers */
 /* clang-format on */

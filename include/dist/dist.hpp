@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/dist.hpp: libdist for C++17, header only, over the C API alone, and all of it: objects that end themselves,
-// exceptions, lambdas. What each call does is said in the C headers; a method has its C function's name, without what the
-// object says already: dist_all_reduce(replica, ...) is replica.all_reduce(...).
+// dist/dist.hpp: libdist for C++17.
 //
 //     dist::strategy strategy(2);
 //     strategy.run([](dist::replica replica) {
@@ -10,36 +8,43 @@
 //       replica.all_reduce(dist::reduce_op::sum, gradient);
 //     });
 //
-//   - A failing call throws dist::error. An exception that leaves a function of the host's (a replica's, a merge or update
-//     function, a source, ...) never crosses the C interface: it ends what called it, and arrives, as itself, at the caller
-//     of that. Where nobody could catch it, as inside a reduction's operator, the function must be noexcept.
-//   - What is named x_ref is a handle to copy at will; x itself ends what it holds. Collectives allocate nothing.
-//   - What is const, or immutable as a value is, is read: as a const_tensor, from which no tensor comes, so that a call that
-//     would write to it does not compile. A handle's const is a pointer's: it says nothing of what the handle names.
-//   - The baseline needs no macro; DIST_EXPERIMENTAL adds the rest, also at a second include: types.h. Classes are the same
-//     in both cases: methods that are marked "Experimental." are declared without it too, and defined with it alone.
-//   - Options are C's own structs, begun with DIST_..._OPTIONS_INIT, but for collective_options.
+// This header-only library wraps the whole C API in objects that release themselves, exceptions and lambdas. The C headers
+// document what each call does. A method has the name of its C function without the parts that the object implies:
+// dist_all_reduce(replica, ...) is replica.all_reduce(...).
+//
+//   - A failing call throws dist::error. An exception thrown by one of your callbacks (a replica, merge or update function,
+//     a source, ...) never crosses the C interface. It ends the call that invoked the callback and is rethrown, as the same
+//     exception, to the caller of that call. Callbacks whose exceptions nobody could catch, such as the operator of a
+//     reduction, must be noexcept.
+//   - A type x_ref is a non-owning handle that can be copied freely; the type x owns the object and releases it. Collectives
+//     allocate nothing.
+//   - Const and immutable data are read through const_tensor. A const_tensor does not convert to tensor, so a call that
+//     would write to such data does not compile. A const handle, like a const pointer, does not make its object const.
+//   - The baseline needs no macro. DIST_EXPERIMENTAL adds the rest, also if it is defined before a second include (types.h).
+//     Classes are the same in both cases: a method marked "Experimental." is always declared, but defined only with the
+//     macro.
+//   - Options are the structs of the C API, initialized with DIST_..._OPTIONS_INIT, except for collective_options.
 
-// Without a guard: each header has its own, one for each part.
-// In the order in which they are read. clang-format would sort them.
+// This file has no include guard; each header has one guard per part.
+// The order is that of reading. clang-format would sort the includes.
 // clang-format off
-#include "hpp/error.hpp"          // what went wrong, as exceptions
-#include "hpp/tensor.hpp"         // views of memory, operators
-#include "hpp/names.hpp"          // names of numbers, options of communication
-#include "hpp/cancel.hpp"         // what asks to end early
+#include "hpp/error.hpp"          // errors as exceptions
+#include "hpp/tensor.hpp"         // views of memory; operators
+#include "hpp/names.hpp"          // names of enum values; communication options
+#include "hpp/cancel.hpp"         // cancel objects
 #include "hpp/strategy.hpp"       // strategies
-#include "hpp/budget.hpp"         // whose threads they take
-#include "hpp/replica.hpp"        // inside a replica
+#include "hpp/budget.hpp"         // budgets and executors
+#include "hpp/replica.hpp"        // the API inside a replica function
 #include "hpp/run.hpp"            // runs, merge calls, optimizer steps
-#include "hpp/collective.hpp"     // groups, collectives, work
-#include "hpp/serve.hpp"          // requests, each on one free replica
-#include "hpp/batch.hpp"          // requests that are answered together
-#include "hpp/version.hpp"        // what is replaced while replicas read it
+#include "hpp/collective.hpp"     // groups, collectives, asynchronous work
+#include "hpp/serve.hpp"          // requests, each handled by one replica
+#include "hpp/batch.hpp"          // requests that are processed together in batches
+#include "hpp/version.hpp"        // read-mostly data, replaced while replicas run
 #include "hpp/value.hpp"          // values
 #include "hpp/variable.hpp"       // variables
-#include "hpp/cross_replica.hpp"  // from outside: reduce, gather, update
+#include "hpp/cross_replica.hpp"  // reduce, gather and update from outside replicas
 #include "hpp/dataset.hpp"        // datasets
-#include "hpp/inspect.hpp"        // looking inside
+#include "hpp/inspect.hpp"        // traces, library metrics, descriptions
 #include "hpp/metric.hpp"         // metrics and losses
 #include "hpp/scope.hpp"          // scopes
 #include "hpp/checkpoint.hpp"     // checkpoints
@@ -47,9 +52,9 @@
 #include "hpp/mesh.hpp"           // logical devices
 #include "hpp/cluster.hpp"        // cluster specs, resolvers
 #include "hpp/partitioner.hpp"    // partitioners
-#include "hpp/workers.hpp"        // several workers
-#include "hpp/rpc.hpp"            // methods of other processes
-#include "hpp/server.hpp"         // parameter servers, workers that run closures
-#include "hpp/coordinator.hpp"    // who gives them work
-#include "hpp/preemption.hpp"     // checkpoints before a machine is lost
+#include "hpp/workers.hpp"        // replicas in several processes
+#include "hpp/rpc.hpp"            // remote procedure calls between processes
+#include "hpp/server.hpp"         // parameter servers, and workers that run closures
+#include "hpp/coordinator.hpp"    // closures on workers, variables on parameter servers
+#include "hpp/preemption.hpp"     // a checkpoint before a machine is preempted
 // clang-format on

@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * What went wrong: statuses as words, and the latest error of a thread. Also the version that runs, and the names of what
- * types.h numbers, as TensorFlow has them.
+ * Error handling: status names and the latest error of each thread. This header also has the library version and the
+ * names of enum values.
  *
- * Texts that come out of any function are UTF-8 without control characters, whatever the host put into tags and messages: a
- * byte that is no UTF-8 becomes U+FFFD, a control character `\n`, `\t` or `\x` and two digits. An error's message may have
- * several lines. Texts and keys of values stay as they are.
+ *     if (dist_run(strategy, step, NULL, NULL) != DIST_OK) {
+ *       dist_error_info info = DIST_ERROR_INFO_INIT;
+ *       if (dist_last_error_info(&info) == DIST_OK)
+ *         fprintf(stderr, "replica %d: %s (%s)\n", (int)info.replica, info.message, info.hint);
+ *     }
+ *
+ * Each thread has its own latest error. Only a failing call replaces it; a successful call leaves it unchanged.
+ *
+ * All texts that libdist returns are UTF-8 without control characters, whatever your program passed in tags and
+ * messages: a byte that is not valid UTF-8 becomes U+FFFD, and a control character becomes `\n`, `\t`, or `\x` and two
+ * hexadecimal digits. An error message can have several lines. Texts and dictionary keys inside values are returned
+ * unchanged.
  */
 #ifndef DIST_ERROR_H
 #define DIST_ERROR_H
@@ -21,65 +30,70 @@ extern "C" {
 #define DIST_VERSION_MINOR 2
 #define DIST_VERSION_PATCH 0
 
-/** The version of the library that runs: major * 10000 + minor * 100 + patch. */
+/** Returns the version of the loaded library: major * 10000 + minor * 100 + patch. */
 DIST_API int32_t dist_version(void);
 
 /**
- * Whether this build has an optional feature: 1 or 0; 0 for a name it does not know.
- * Names: "numa" (hwloc was there when it was built), "pinning".
+ * Returns 1 if this build has an optional feature, and 0 if it does not or if the name is unknown.
+ *
+ * Names: "numa" (libdist was built with hwloc) and "pinning" (always available).
  */
 DIST_API int32_t dist_has_feature(const char *name);
 
 /**
- * A status as a word, "INVALID_ARGUMENT"; "UNKNOWN_STATUS" for a number that this version does not have.
+ * Returns the name of a status, for example "INVALID_ARGUMENT", or "UNKNOWN_STATUS" if this version does not know it.
  *
  * Owns     The text is static.
  */
 DIST_API const char *dist_status_name(dist_status status);
 
 /**
- * What this thread's latest failing call has to say: UTF-8, never NULL, "" before the first failure.
- * After dist_run() failed it is the text of the replica that failed first, or the report on a collective
- * that did not come together.
+ * Returns the message of this thread's latest failing call: UTF-8, never NULL, "" before the first failure.
  *
- * Owns     The library's; valid until this thread's next failing call.
+ * After a failed dist_run(), this is the message of the first replica that failed, or the report of the collective that
+ * failed.
+ *
+ * Owns     The library owns the text. It is valid until this thread's next failing call.
  */
 DIST_API const char *dist_last_error(void);
 
-/** The latest error as fields. Texts are never NULL; "" where there is nothing to say. */
+/** The latest error as fields. Texts are never NULL; a text that does not apply is "". */
 typedef struct dist_error_info {
   uint32_t struct_size;
   dist_status code;
-  int32_t worker;         /* the culprit's process; 0 in a strategy of one process */
-  int32_t replica;        /* the culprit's id; -1: no replica is to blame */
-  int32_t collective;     /* a DIST_COLLECTIVE_... */
-  int32_t group;          /* which group of replicas met; 0: all */
-  int64_t sequence;       /* the collective's number in this run, from 1; 0: outside a collective */
-  const char *message;    /* dist_last_error() */
-  const char *tag;        /* of the collective */
-  const char *expected;   /* what the majority, or the lowest id, asked for */
-  const char *received;   /* what the culprit asked for, or that it left or did not come */
-  const char *hint;       /* what to try */
-  int32_t logical_device; /* which of the culprit's; -1: the replica as a whole */
-  int32_t inside;         /* a run past its deadline: how many of its functions had not returned; else 0 */
+  int32_t worker;         /* worker at fault; 0 in a strategy of one process */
+  int32_t replica;        /* id of the replica at fault; -1 = none */
+  int32_t collective;     /* DIST_COLLECTIVE_... */
+  int32_t group;          /* number of the group of replicas; 0 = all replicas */
+  int64_t sequence;       /* number of the collective in this run, from 1; 0 = outside a collective */
+  const char *message;    /* same text as dist_last_error() */
+  const char *tag;        /* tag of the collective */
+  const char *expected;   /* what most replicas, or the one with the lowest id, requested */
+  const char *received;   /* what the replica at fault requested, or that it left or did not arrive */
+  const char *hint;       /* how to fix the error */
+  int32_t logical_device; /* logical device of the replica at fault; -1 = the whole replica */
+  int32_t inside;         /* functions still running when the run's deadline expired; otherwise 0 */
 } dist_error_info;
 #define DIST_ERROR_INFO_INIT \
   { sizeof(dist_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
- * This thread's latest error as fields. `out_info->struct_size` says how much of it to write.
+ * Writes this thread's latest error as fields, up to out_info->struct_size bytes.
  *
- * Owns     The texts are the library's; valid until this thread's next failing call.
- * Errors   INVALID_ARGUMENT  out_info is NULL or its struct_size is too small. The error stays as it was.
+ * Owns     The library owns the texts. They are valid until this thread's next failing call.
+ * Errors   INVALID_ARGUMENT  out_info is NULL or its struct_size is too small. The latest error is unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_info);
 
 /**
- * Sets this thread's error text and returns `status`: `return dist_fail(DIST_NOT_FOUND, "no row 7");` in a
- * callback makes that text the one which dist_run()'s caller sees.
+ * Sets this thread's error message and returns `status`.
  *
- * Owns     The text is copied, and cut at 1,023 bytes.
- * Errors   `status`, or INVALID_ARGUMENT where that is DIST_OK.
+ *     if (row == NULL) return dist_fail(DIST_NOT_FOUND, "no row 7");
+ *
+ * In a callback, this makes the message the one that the caller of dist_run() sees.
+ *
+ * Owns     The message is copied and truncated to 1,023 bytes. NULL means "".
+ * Errors   `status`, or INVALID_ARGUMENT if `status` is DIST_OK.
  */
 DIST_API dist_status dist_fail(dist_status status, const char *message);
 
@@ -88,7 +102,7 @@ DIST_API dist_status dist_fail(dist_status status, const char *message);
 #endif
 #endif /* DIST_ERROR_H */
 
-/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_ERROR_EXPERIMENTAL_H)
 #define DIST_ERROR_EXPERIMENTAL_H
@@ -99,13 +113,13 @@ DIST_API dist_status dist_fail(dist_status status, const char *message);
 extern "C" {
 #endif
 
-/** The enums of types.h whose values have names. 0 is no domain, so that a forgotten one is an error. */
+/** The enums of types.h whose values have names. 0 is invalid, so that a missing value is an error. */
 enum {
-  DIST_ENUM_STATUS = 1,    /* DIST_OK ...: "OK", "INVALID_ARGUMENT" */
-  DIST_ENUM_DTYPE = 2,     /* DIST_F16 ...: "f16", as messages have it */
-  DIST_ENUM_REDUCE_OP = 3, /* DIST_REDUCE_...: "SUM", "MEAN", and the further operators of collectives */
-  DIST_ENUM_VALUE_REDUCTION = 4, /* "SUM", "MEAN": TensorFlow's ReduceOp, what dist_reduce() takes */
-  DIST_ENUM_COLLECTIVE = 5,      /* DIST_COLLECTIVE_..., but for NONE: "all_reduce", as messages have it */
+  DIST_ENUM_STATUS = 1,          /* DIST_OK ...: "OK", "INVALID_ARGUMENT" */
+  DIST_ENUM_DTYPE = 2,           /* DIST_F16 ...: "f16", as in error messages */
+  DIST_ENUM_REDUCE_OP = 3,       /* DIST_REDUCE_...: "SUM", "MEAN", and the other operators of collectives */
+  DIST_ENUM_VALUE_REDUCTION = 4, /* "SUM", "MEAN": TensorFlow's ReduceOp, as dist_reduce() takes it */
+  DIST_ENUM_COLLECTIVE = 5,      /* DIST_COLLECTIVE_... except NONE: "all_reduce", as in error messages */
   DIST_ENUM_SYNCHRONIZATION = 6, /* DIST_SYNCHRONIZATION_...: "ON_READ" */
   DIST_ENUM_AGGREGATION = 7,     /* DIST_AGGREGATION_...: "ONLY_FIRST_REPLICA" */
   DIST_ENUM_COMMUNICATION = 8,   /* DIST_COMMUNICATION_...: "RING" */
@@ -115,8 +129,9 @@ enum {
 };
 
 /**
- * The name of an enum's value: TensorFlow's, where TensorFlow has one. `domain` is a DIST_ENUM_...; NULL for a domain or a
- * value that this version does not have.
+ * Returns the name of an enum value; this is TensorFlow's name if TensorFlow has one.
+ *
+ * `domain` is a DIST_ENUM_... constant. Returns NULL if this version does not know the domain or the value.
  *
  * Owns     The text is static.
  * Since    0.2
@@ -124,9 +139,10 @@ enum {
 DIST_API const char *dist_enum_name(int32_t domain, int32_t value);
 
 /**
- * The value of such a name, in any case: for settings that are read from a file or a command line.
+ * Finds the enum value with a name, ignoring case. Use it to parse settings from files and command lines.
  *
- * Errors   INVALID_ARGUMENT  NULL, or another name or domain; the message says which there are.
+ * Errors   INVALID_ARGUMENT  an argument is NULL, or the name or the domain is unknown; the message lists the known
+ *                            names.
  * Since    0.2
  */
 DIST_API DIST_NODISCARD dist_status dist_enum_from_name(int32_t domain, const char *name, int32_t *out_value);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every function of the headers is documented in the same fields, so that nobody has to guess who owns what.
+"""Checks that every function of the headers documents the same fields, such as its errors and who owns what.
 
 usage: docs.py API_JSON
 
-types.h says what a field is where it is left out: a comment says what differs from that, and only that.
+types.h defines the default of each field. A comment must omit a field that has its default.
 """
 
 import json
@@ -14,8 +14,8 @@ from pathlib import Path
 
 DEFAULTS = {"Context": "Any, concurrent.", "Blocks": "Never.", "Owns": "Nothing.", "Errors": "None.", "Since": "0.1"}
 TENSOR_FIELDS = ["Shape", "Order"]
-# A function that is like another one but for what it works on.
-LIKE = re.compile(r"As (dist_\w+)\(\)[,.]")
+# A description by reference to a similar function, which then does not need its own fields.
+LIKE = re.compile(r"(?:As|Like) (dist_\w+)\(\)[,.]")
 
 
 def faults_of(function: dict, names: dict[str, bool]):
@@ -26,21 +26,21 @@ def faults_of(function: dict, names: dict[str, bool]):
     fields = comment["fields"]
     for field, default in DEFAULTS.items():
         if fields.get(field) == default:
-            yield f"says of {field} what types.h does"
+            yield f"repeats the default of {field}; omit the field"
     if not re.fullmatch(r"\d+\.\d+", fields.get("Since", "0.1")):
-        yield "has no version after Since"
+        yield "has no version number after Since"
     if like := LIKE.match(comment["text"]):
         if like[1] not in names:
-            yield f"refers to {like[1]}(), which is not there"
+            yield f"refers to {like[1]}(), which is not declared"
         elif names[like[1]] and not function["experimental"]:
-            yield f"is of the baseline and refers to {like[1]}(), which is experimental"
+            yield f"belongs to the baseline but refers to {like[1]}(), which is experimental"
         return
     if function["returns"]["type"] == "dist_status" and "Errors" not in fields:
-        yield "does not say with which Errors it fails"
+        yield "returns dist_status but has no Errors field"
     if any(one["type"] in ("dist_tensor", "dist_reduce_op") for one in function["parameters"]):
         for field in TENSOR_FIELDS:
             if field not in fields:
-                yield f"takes tensors and does not say the {field}"
+                yield f"takes tensors or an operator but has no {field} field"
 
 
 def main(api: Path) -> int:

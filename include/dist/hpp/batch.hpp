@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/batch.hpp: batch.h for C++: requests that an instance answers together, step by step. All of it is experimental.
+// dist/hpp/batch.hpp: requests that an instance processes together, step by step (batch.h). All of it is experimental.
 //
 //     dist::batcher batcher(strategy, [&](dist::replica, dist::batch &step) {
 //       for (std::size_t i = 0; i < step.size(); ++i) {
 //         cache *mine = step.state<cache>(i);
 //         if (mine == nullptr) mine = &step.set_state(i, cache(step.user_data(i)));
 //         step.emit(i, decode(*mine));
-//         if (mine->is_over()) step.end(i);
+//         if (mine->is_complete()) step.end(i);
 //       }
 //     }, options);
 //
 //     dist::item item = batcher.submit(question);
 //     while (std::optional<token> next = item.take<token>()) send(*next);
-//     item.wait();                                  // throws what the step threw
+//     item.wait();                                  // rethrows the exception of the step
 #ifndef DIST_HPP_BATCH_HPP
 #define DIST_HPP_BATCH_HPP
 
@@ -21,7 +21,7 @@
 
 #endif  // DIST_HPP_BATCH_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_BATCH_EXPERIMENTAL_HPP)
 #define DIST_HPP_BATCH_EXPERIMENTAL_HPP
@@ -45,7 +45,7 @@ class batch;
 
 namespace detail {
 
-// A step function, and what steps threw of late: a batcher lives long, and each item asks once.
+// A step function and its recent exceptions. A batcher lives long, and each item asks once.
 struct batch_functions : std::enable_shared_from_this<batch_functions> {
   virtual ~batch_functions() = default;
   virtual void step(replica here, batch &members) = 0;
@@ -57,7 +57,7 @@ struct batch_functions : std::enable_shared_from_this<batch_functions> {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (thrown_.size() == kMost) thrown_.pop_front();
       thrown_.push_back({status, std::move(text), std::current_exception()});
-    } catch (const std::bad_alloc &) {  // the status and the text are what is left of it
+    } catch (const std::bad_alloc &) {  // only the status and the message are kept
     }
     return status;
   }
@@ -97,7 +97,7 @@ std::unique_ptr<instance_state> boxed(Object &&object) {
   return std::make_unique<held_state<plain>>([&]() -> plain { return std::forward<Object>(object); });
 }
 
-// The object in a box; throws where it is of another type.
+// The object in a box; throws if it has another type.
 template <class Object>
 Object *unboxed(void *box) {
   auto *const held = static_cast<instance_state *>(box);
@@ -109,7 +109,7 @@ Object *unboxed(void *box) {
 
 }  // namespace detail
 
-// A step, inside its function: items 0 .. size() - 1.
+// A step with items 0 .. size() - 1. Valid only inside the step function.
 class batch {
  public:
   explicit batch(dist_batch *handle, detail::batch_functions &functions) noexcept
@@ -118,16 +118,16 @@ class batch {
   batch &operator=(const batch &) = delete;
 
   std::size_t size() const noexcept { return dist_batch_size(handle_); }
-  // The items' bucket: none of them has a greater length. 0: there are no buckets.
+  // The bucket of the items; no item has a greater length. 0 if there are no buckets.
   int64_t bucket() const noexcept { return dist_batch_bucket(handle_); }
-  // What batcher::submit() got for item i.
+  // The user_data that was passed to batcher::submit() for item i.
   void *user_data(std::size_t i) const noexcept { return dist_batch_user_data(handle_, i); }
-  // What a step has set for item i; NULL: nothing yet. Throws where that is of another type.
+  // The state that a step has set for item i; NULL if none has been set. Throws if it has another type.
   template <class State>
   State *state(std::size_t i) const {
     return detail::unboxed<State>(dist_batch_state(handle_, i));
   }
-  // Keeps a state with item i until it ends; one that was there before ends now.
+  // Stores a state with item i until the item completes, and destroys the previous state.
   template <class State>
   std::decay_t<State> &set_state(std::size_t i, State &&state) const {
     if (i >= size()) throw error(DIST_INVALID_ARGUMENT, "the step has no such item");
@@ -136,16 +136,16 @@ class batch {
     dist_batch_set_state(handle_, i, box.get());
     return *detail::unboxed<std::decay_t<State>>(box.release());
   }
-  // Throws where nobody waits for item i any more.
+  // Throws if item i is no longer wanted.
   void check(std::size_t i) const { dist::check(dist_batch_check(handle_, i)); }
-  // Gives a partial result of item i, which item::take() takes.
+  // Emits a partial result of item i; item::take() returns it.
   template <class Result>
   void emit(std::size_t i, Result &&result) const {
     std::unique_ptr<detail::instance_state> box = detail::boxed(std::forward<Result>(result));
     dist::check(dist_batch_emit(handle_, i, box.get()));
     (void)box.release();
   }
-  // Item i ends after this step: well, or with an exception, which item::wait() throws.
+  // Completes item i after this step, successfully or with an exception that item::wait() throws.
   void end(std::size_t i) const noexcept { dist_batch_end(handle_, i, DIST_OK); }
   void end(std::size_t i, const std::exception_ptr &thrown) const noexcept {
     try {
@@ -160,7 +160,7 @@ class batch {
   detail::batch_functions *functions_;
 };
 
-// A request in a batcher. One that nobody holds goes on.
+// A request in a batcher. Destroying this object does not cancel the request.
 class item {
  public:
   item() noexcept = default;
@@ -176,16 +176,18 @@ class item {
   item &operator=(const item &) = delete;
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  // Whether it has ended; throws how it failed. What the step threw is known to the one that submit() gave.
+  // Returns whether it has completed; throws if it has failed. The exception itself is rethrown only by the item that
+  // submit() returned; items from item_completions throw dist::error.
   bool test() const {
     int32_t done = 0;
     checked(dist_work_test(handle_, &done));
     return done != 0;
   }
   void wait(int64_t timeout_ns = 0) const { checked(dist_work_wait(handle_, timeout_ns)); }
-  // Ends it early: at once while it waits, else before the next step.
+  // Cancels it: immediately while it waits, otherwise before the next step.
   void cancel() const { check(dist_work_cancel(handle_)); }
-  // The next partial result; none: there is none within timeout_ns (0: at once; < 0: no limit), or it has ended.
+  // Returns the next partial result; none if there is none within timeout_ns (0 = do not wait; < 0 = no limit) or the
+  // item has completed.
   template <class Result>
   std::optional<Result> take(int64_t timeout_ns = -1) const {
     void *taken = nullptr;
@@ -210,7 +212,7 @@ class item {
   std::shared_ptr<detail::batch_functions> functions_;
 };
 
-// Where items arrive that have results, or have ended: each as often as something new is there.
+// A queue where items arrive whenever they have new results or have completed.
 class item_completions {
  public:
   item_completions() { check(dist_completions_create(nullptr, &handle_)); }
@@ -221,7 +223,7 @@ class item_completions {
   item_completions(const item_completions &) = delete;
   item_completions &operator=(const item_completions &) = delete;
 
-  // As completions::next() and descriptor().
+  // Like completions::next() and completions::descriptor().
   item next(int64_t timeout_ns = -1) const {
     dist_work *arrived = nullptr;
     check(dist_completions_next(handle_, timeout_ns, &arrived));
@@ -243,10 +245,11 @@ struct batch_count {
   int64_t active;  // on instances
 };
 
-// Who waits for steps, and who is in them. It ends after its items, and before its strategy.
+// A queue of items and the steps that process them. Destroy it after its items complete and before its strategy.
 class batcher {
  public:
-  // step(replica, batch &), on instances; what it throws ends all its items but for those that have ended by batch::end().
+  // step(replica, batch &) runs on the instances. If it throws, all its items complete with the exception, except those
+  // for which batch::end() was called.
   template <class Step>
   batcher(const strategy_ref &of, Step &&step, dist_batcher_options options = DIST_BATCHER_OPTIONS_INIT)
       : functions_(
@@ -256,7 +259,7 @@ class batcher {
     check(dist_batcher_create(
         of.get(),
         [](dist_replica *here, dist_batch *members, void *user_data) {
-          // A step that is stuck outlives its batcher.
+          // A stuck step can outlive its batcher.
           const auto kept = static_cast<detail::batch_functions *>(user_data)->shared_from_this();
           detail::batch_functions &self = *kept;
           batch step_of(members, self);
@@ -264,7 +267,7 @@ class batcher {
             self.step(replica(here), step_of);
             return dist_status{DIST_OK};
 #if defined(__GLIBCXX__)
-          } catch (const abi::__forced_unwind &) {  // the thread ends: that is not for anybody to catch
+          } catch (const abi::__forced_unwind &) {  // the thread is being cancelled; must not be caught
             throw;
 #endif
           } catch (...) {
@@ -275,7 +278,7 @@ class batcher {
   }
   ~batcher() {
     if (dist_batcher_destroy(handle_) != DIST_OK)
-      (void)new std::shared_ptr<detail::batch_functions>(functions_);  // it lives on, and so do its functions
+      (void)new std::shared_ptr<detail::batch_functions>(functions_);  // the batcher still needs them
   }
   batcher(batcher &&other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)), functions_(std::move(other.functions_)) {}
@@ -287,7 +290,7 @@ class batcher {
   batcher(const batcher &) = delete;
   batcher &operator=(const batcher &) = delete;
 
-  // Ends it now; throws, and goes on, where items have not ended or are held.
+  // Destroys the batcher. Throws, and leaves it unchanged, if items have not completed or are held.
   void destroy() {
     check(dist_batcher_destroy(handle_));
     handle_ = nullptr;
@@ -297,7 +300,7 @@ class batcher {
     check(dist_batcher_submit(handle_, user_data, &options, &handle));
     return item(handle, functions_);
   }
-  // The same; it arrives at `to`.
+  // Submits an item that arrives at `to`.
   void submit(const item_completions &to, void *user_data,
               dist_item_options options = DIST_ITEM_OPTIONS_INIT) const {
     options.completions = to.get();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/budget.hpp: budget.h for C++, and strategy.h's executors: whose threads strategies take, and how many of them.
+// dist/hpp/budget.hpp: budgets (budget.h) and executors (strategy.h): which threads strategies use, and how many.
 //
 //     dist::budget budget(8);
 //     dist::executor pool(3, [&](dist::task task) { return threads.try_post(task); });
@@ -20,8 +20,8 @@
 
 namespace dist {
 
-// A thread's part in a loop, to copy at will: called once, on any thread, now or at any later time, also when the strategy and
-// the executor have ended.
+// One thread's part of a loop. Can be copied freely. Call it exactly once, on any thread, now or later, even after the
+// strategy and the executor have been destroyed.
 class task {
  public:
   task(dist_task_fn fn, void *data) noexcept : fn_(fn), data_(data) {}
@@ -32,13 +32,14 @@ class task {
   void *data_;
 };
 
-// For dist_strategy_options.executor: the host's own threads for loops. It must live until the strategies that have it have
-// ended, also those that a shutdown has left to their functions.
+// Your own threads for loops, for dist_strategy_options.executor. It must outlive the strategies that use it, including
+// those that a shutdown has left because functions were still running.
 class executor {
  public:
-  // execute(task), on the thread that begins a loop, for each of at most `num_threads` threads that may help: has the task
-  // called. What gives a bool says false where the task will not be called; what throws has refused it too, and must not
-  // have it called. Nobody gets the exception: the loop does without.
+  // Calls execute(task) on the thread that starts a loop, once for each of at most `num_threads` helper threads.
+  // execute() schedules the task. If it returns bool, false means that the task will not be called. An exception
+  // refuses the task, too; the task must then not be called. The exception is discarded, and the loop continues without
+  // that thread.
   template <class Execute, class = std::enable_if_t<std::is_invocable_v<std::decay_t<Execute> &, task>>>
   executor(int32_t num_threads, Execute &&execute)
       : execute_(std::make_unique<std::function<bool(task)>>(accepting(std::forward<Execute>(execute)))) {
@@ -65,7 +66,7 @@ class executor {
     try {
       return (*static_cast<std::function<bool(task)> *>(user_data))(task(fn, task_data)) ? 0 : 1;
 #if defined(__GLIBCXX__)
-    } catch (const abi::__forced_unwind &) {  // the thread ends: that is not for anybody to catch
+    } catch (const abi::__forced_unwind &) {  // the thread is being cancelled; must not be caught
       throw;
 #endif
     } catch (...) {
@@ -73,14 +74,14 @@ class executor {
     }
   }
 
-  std::unique_ptr<std::function<bool(task)>> execute_;  // where it stays when the executor is moved
+  std::unique_ptr<std::function<bool(task)>> execute_;  // its address stays the same when the executor is moved
   dist_executor c_ = DIST_EXECUTOR_INIT;
 };
 
 }  // namespace dist
 #endif  // DIST_HPP_BUDGET_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_BUDGET_EXPERIMENTAL_HPP)
 #define DIST_HPP_BUDGET_EXPERIMENTAL_HPP
@@ -92,7 +93,7 @@ class executor {
 
 namespace dist {
 
-// For dist_strategy_options.budget, which holds it.
+// Limits the threads of strategies; for dist_strategy_options.budget. The strategies keep it alive.
 class budget {
  public:
   explicit budget(int32_t threads) { check(dist_budget_create(nullptr, threads, &handle_)); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/cancel.hpp: run.h for C++: cancel objects, with which any thread can cancel runs, collectives and works.
+// dist/hpp/cancel.hpp: cancel objects (run.h), with which any thread can end a run or a collective early.
 //
 //     dist::cancel stop;
 //     dist_run_options options = DIST_RUN_OPTIONS_INIT;
 //     options.cancel = stop.get();
-//     strategy.run(body, options);        // throws CANCELLED if a thread calls stop.signal("why")
+//     strategy.run(body, options);        // throws dist::error (CANCELLED) if another thread calls stop.signal("why")
 
 #include "error.hpp"
 
@@ -29,9 +29,10 @@ class cancel {
   cancel(const cancel &) = delete;
   cancel &operator=(const cancel &) = delete;
 
-  // For options: dist_run_options, dist_devices_options, collective_options.
+  // For the options dist_run_options, dist_devices_options and collective_options.
   [[nodiscard]] dist_cancel *get() const noexcept { return handle_; }
-  // Cancels everything that was started with it, or will be. Any thread can call it; further calls have no effect.
+  // Cancels everything that was started with this object or will be. Any thread may call it; later calls have no
+  // effect.
   void signal(const char *reason = nullptr) const { check(dist_cancel_signal(handle_, reason)); }
   void signal(const std::string &reason) const { signal(detail::for_c(reason)); }
   bool signalled() const noexcept { return dist_cancel_signalled(handle_) != 0; }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/checkpoint.hpp: checkpoint.h for C++: variables in safetensors files.
+// dist/hpp/checkpoint.hpp: variables in safetensors files (checkpoint.h).
 #ifndef DIST_HPP_CHECKPOINT_HPP
 #define DIST_HPP_CHECKPOINT_HPP
 
 #include "variable.hpp"
 
-struct dist_checkpoint;  // C's, whose functions are experimental
+struct dist_checkpoint;  // the C type; its functions are experimental
 
 namespace dist {
 
-// A file of tensors, open for reading; and how variables are saved to one and loaded from it.
+// A file of tensors, open for reading. Also saves variables to a file and loads them.
 class checkpoint {
  public:
   static void save(const strategy_ref &owner, const char *path, const std::vector<variable_ref> &variables,
@@ -35,15 +35,15 @@ class checkpoint {
   checkpoint(const strategy_ref &owner, const char *path);  // Experimental.
   std::size_t size() const noexcept;                        // Experimental.
   const char *name(std::size_t index) const noexcept;       // Experimental.
-  // Dtype and shape, without data. Borrowed; dtype 0: one that libdist has not.
+  // Dtype and shape, without data. Borrowed. dtype 0 = not supported by libdist.
   dist_tensor spec(const char *name) const;  // Experimental.
   value read(const char *name) const;        // Experimental.
-  // A tensor in the file's own memory, which the value keeps; all of them, as a dictionary. Not to be written.
+  // Maps a tensor, or all of them as a dictionary. The value keeps the mapping; its elements must not be written.
   value map(const char *name, bool verify = false) const;      // Experimental.
   value map_all(bool verify = false) const;                    // Experimental.
   std::size_t num_metadata() const noexcept;                   // Experimental.
   const char *metadata_key(std::size_t index) const noexcept;  // Experimental.
-  // NULL where there is none under this key.
+  // NULL if there is no text under this key.
   const char *metadata(const char *key) const noexcept;  // Experimental.
   [[nodiscard]] dist_checkpoint *get() const noexcept;   // Experimental.
 
@@ -64,7 +64,7 @@ class checkpoint {
 }  // namespace dist
 #endif  // DIST_HPP_CHECKPOINT_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CHECKPOINT_EXPERIMENTAL_HPP)
 #define DIST_HPP_CHECKPOINT_EXPERIMENTAL_HPP

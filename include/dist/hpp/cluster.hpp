@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/cluster.hpp: cluster.h and cluster_resolver.h for C++: cluster specs, resolvers, the rules of a cluster. All of
-// it is experimental.
+// dist/hpp/cluster.hpp: cluster specs, resolvers, and the rules of a cluster (cluster.h, cluster_resolver.h). All of it is
+// experimental.
 #ifndef DIST_HPP_CLUSTER_HPP
 #define DIST_HPP_CLUSTER_HPP
 
@@ -9,7 +9,7 @@
 
 #endif  // DIST_HPP_CLUSTER_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CLUSTER_EXPERIMENTAL_HPP)
 #define DIST_HPP_CLUSTER_EXPERIMENTAL_HPP
@@ -20,7 +20,7 @@
 
 namespace dist {
 
-// A task of a cluster: its type is the name of its job. What is not set is not known.
+// A task of a cluster; its type is the name of its job. A field that is not set is not known.
 struct cluster_task {
   std::optional<std::string> type{};
   int32_t id = DIST_TASK_UNSET;
@@ -33,7 +33,7 @@ struct cluster_task {
 struct cluster_job {
   std::string name{};
   std::vector<std::string> addresses{};
-  std::vector<int32_t> task_indices{};  // none: 0, 1, ...
+  std::vector<int32_t> task_indices{};  // empty = 0, 1, ...
 };
 
 class cluster_spec {
@@ -57,7 +57,7 @@ class cluster_spec {
       return dist_cluster_spec_create(rows.data(), rows.size(), nullptr, out);
     });
   }
-  // One of several.
+  // Merges several specs.
   static cluster_spec union_of(const std::vector<const cluster_spec *> &specs) {
     std::vector<const dist_cluster_spec *> handles;
     for (const cluster_spec *each : specs) handles.push_back(each->get());
@@ -65,7 +65,7 @@ class cluster_spec {
       return dist_cluster_spec_union(handles.data(), handles.size(), nullptr, out);
     });
   }
-  // Takes the handle.
+  // Takes ownership of the handle.
   explicit cluster_spec(dist_cluster_spec *handle) noexcept : handle_(handle) {}
   ~cluster_spec() { dist_cluster_spec_destroy(handle_); }
   cluster_spec(cluster_spec &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
@@ -156,7 +156,7 @@ class cluster_spec {
 
 // ---- Resolvers ---------------------------------------------------------------------------------------------
 
-// A resolver that somebody else holds.
+// A non-owning handle to a resolver.
 class cluster_resolver_ref {
  public:
   cluster_resolver_ref() noexcept = default;
@@ -170,7 +170,7 @@ class cluster_resolver_ref {
     check(dist_cluster_resolver_spec(handle_, &found));
     return cluster_spec(found);
   }
-  // Which task this process is.
+  // The task that this process is.
   cluster_task task() const { return {text(dist_cluster_resolver_task_type), task_id()}; }
   int32_t task_id() const {
     int32_t id = DIST_TASK_UNSET;
@@ -179,7 +179,7 @@ class cluster_resolver_ref {
   }
   std::optional<std::string> rpc_layer() const { return text(dist_cluster_resolver_rpc_layer); }
   std::optional<std::string> environment() const { return text(dist_cluster_resolver_environment); }
-  // Where to connect to. Without a layer: the resolver's.
+  // The address to connect to. If rpc_layer is NULL, the resolver's layer is used.
   std::string master_address(const cluster_task &task = {}, const char *rpc_layer = nullptr) const {
     return detail::text_in(DIST_MAX_ADDRESS_BYTES, [&](char *out, std::size_t room) {
       return dist_cluster_resolver_master(handle_, task.type_or_null(), task.id, rpc_layer, out, room);
@@ -244,7 +244,7 @@ class cluster_resolver : public cluster_resolver_ref {
       return dist_cluster_resolver_create_union(handles.data(), handles.size(), options, out);
     });
   }
-  // Functions of the program's, as C has them: they must not throw.
+  // Your own functions, in the form of the C API. They must not throw.
   static cluster_resolver host(const dist_cluster_resolver_functions &functions, void *user_data,
                                const dist_cluster_resolver_options *options = nullptr) {
     return made([&](dist_cluster_resolver **out) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/collective.hpp: collective.h and work.h for C++: groups, work, and the collectives: blocking, begun or
-// planned, by the same names.
+// dist/hpp/collective.hpp: groups, work and collectives (collective.h, work.h). Blocking, asynchronous and planned
+// collectives have the same names.
 #ifndef DIST_HPP_COLLECTIVE_HPP
 #define DIST_HPP_COLLECTIVE_HPP
 
@@ -11,7 +11,7 @@ namespace dist {
 
 // ---- Groups ----------------------------------------------------------------------------------------------
 
-// Some of a strategy's replicas, or of a replica's logical devices. A handle to copy at will.
+// Some replicas of a strategy, or some logical devices of a replica. A non-owning handle.
 class group_ref {
  public:
   group_ref() noexcept = default;
@@ -21,14 +21,14 @@ class group_ref {
   int32_t size() const noexcept { return dist_group_size(handle_); }
   int32_t rank(int32_t replica_id) const noexcept {
     return dist_group_rank(handle_, replica_id);
-  }  // -1: no member
+  }  // -1 = not a member
   [[nodiscard]] const dist_group *get() const noexcept { return handle_; }
 
  protected:
   const dist_group *handle_ = nullptr;
 };
 
-// A group of the host's; it ends before its strategy does, and not while a run is under way.
+// Owns a group. Destroy it before its strategy, and not during a run.
 class group : public group_ref {
  public:
   group(const strategy_ref &owner, const std::vector<int32_t> &replica_ids) {
@@ -36,7 +36,7 @@ class group : public group_ref {
     check(dist_group_create(owner.get(), replica_ids.data(), replica_ids.size(), &made));
     handle_ = made;
   }
-  ~group() { (void)!dist_group_destroy(const_cast<dist_group *>(handle_)); }  // made here, not to be changed
+  ~group() { (void)!dist_group_destroy(const_cast<dist_group *>(handle_)); }  // created by this object
   group(group &&other) noexcept { std::swap(handle_, other.handle_); }
   group &operator=(group &&other) noexcept {
     std::swap(handle_, other.handle_);
@@ -49,17 +49,17 @@ class group : public group_ref {
 // ---- Options ---------------------------------------------------------------------------------------------
 
 struct collective_options {
-  const char *tag = nullptr;                 // a name for reports, equal on all members
-  int64_t timeout_ns = 0;                    // longest wait for a peer; 0: the strategy's; < 0: no limit
-  group_ref group = {};                      // who meets; none: all replicas
-  int32_t numerics = DIST_NUMERICS_ORDERED;  // which is as the strategy says
+  const char *tag = nullptr;                 // name for reports, equal on all members
+  int64_t timeout_ns = 0;                    // longest wait for a peer, in ns; 0 = the strategy's; < 0 = no limit
+  group_ref group = {};                      // participating group; default: all replicas
+  int32_t numerics = DIST_NUMERICS_ORDERED;  // 0 = the strategy's
   int32_t axis = 0;
-  const double *weights = nullptr;  // MEAN: one weight a contribution, given by all members or by none
-  std::size_t contributions = 0;    // tensors that this replica adds to each sum: `in` has as many lists
-  const int64_t *splits = nullptr;  // all_to_all: a size for each member
-  int64_t bytes_per_pack = 0;       // of a planned list
+  const double *weights = nullptr;  // MEAN: one weight per contribution, on all members or on none
+  std::size_t contributions = 0;    // tensors that this replica adds to each sum; `in` has as many lists
+  const int64_t *splits = nullptr;  // all_to_all: one size per member
+  int64_t bytes_per_pack = 0;       // pack size of a planned list
   int32_t implementation = DIST_COMMUNICATION_AUTO;
-  dist_cancel *cancel = nullptr;  // cancel::get(): ends the group's rounds in this run
+  dist_cancel *cancel = nullptr;  // from cancel::get(): cancels the group's collectives in this run
 
   [[nodiscard]] dist_collective_options get() const noexcept {
     dist_collective_options given = DIST_COLLECTIVE_OPTIONS_INIT;
@@ -80,7 +80,7 @@ struct collective_options {
 
 namespace detail {
 
-// How many tensors a collective is about: both lists have as many, but that `in` has one list for each contribution.
+// Returns the number of tensors of a collective. `in` has one list per contribution.
 inline std::size_t count(const const_tensors &in, const const_tensors &out, std::size_t contributions) {
   const std::size_t lists = contributions == 0 ? 1 : contributions;
   if (!in.given()) return out.size();
@@ -111,7 +111,7 @@ inline dist_collective_options with_operator(const reduction &op, const const_te
 
 // ---- Work ------------------------------------------------------------------------------------------------
 
-// A collective that is under way. It is brought to its end where it is given up, so that its tensors outlive it.
+// Owns an asynchronous collective. The destructor completes it, so its tensors only have to outlive this object.
 class work {
  public:
   explicit work(dist_work *handle) noexcept : handle_(handle) {}
@@ -124,14 +124,14 @@ class work {
   work(const work &) = delete;
   work &operator=(const work &) = delete;
 
-  // Whether it has ended; throws how it failed.
+  // Returns whether it has completed; throws if it has failed.
   bool test() const {
     int32_t done = 0;
     check(dist_work_test(handle_, &done));
     return done != 0;
   }
   void wait(int64_t timeout_ns = 0) const { check(dist_work_wait(handle_, timeout_ns)); }
-  // Ends it, and all rounds of its group in this run, on every member.
+  // Cancels it and all collectives of its group in this run, on every member.
   void cancel() const { check(dist_work_cancel(handle_)); }
   [[nodiscard]] dist_work *get() const noexcept { return handle_; }
 
@@ -139,7 +139,7 @@ class work {
   dist_work *handle_;
 };
 
-// A planned collective: a round of it is one start(), or a ready() for each tensor, and one wait().
+// A planned collective. Each round is one start(), or one ready() per tensor, and then one wait().
 class plan : public work {
  public:
   using work::work;
@@ -148,7 +148,8 @@ class plan : public work {
   void ready(std::size_t tensor) const;  // Experimental.
 };
 
-// Waits until one of n works has ended: its index. Throws how that one failed; its test() does too.
+// Waits until one of n works has completed and returns its index. Throws if that one has failed, and then its test()
+// throws, too.
 inline std::size_t wait_any(dist_work *const *works, std::size_t n, int64_t timeout_ns = 0) {
   std::size_t index = 0;
   check(dist_work_wait_any(works, n, timeout_ns, &index));
@@ -163,8 +164,9 @@ inline std::size_t wait_any(const std::vector<work> &works, int64_t timeout_ns =
 
 // ---- Collectives -----------------------------------------------------------------------------------------
 
-// Every collective on lists of tensors; with Result void it blocks, with work it is begun, with plan it is planned. The
-// forms with one set of tensors are in place. On members that give or get no tensors, dist::nothing stands for them.
+// All collectives on lists of tensors. They block if Result is void, are asynchronous with work, and are planned with
+// plan. The forms with one list of tensors are in place. Pass dist::nothing on members that have no tensors to send or
+// receive.
 template <class Result>
 class collectives {
  public:
@@ -228,7 +230,7 @@ class collectives {
       return dist_all_to_all(handle_, in.in(), out.out(), n, c);
     });
   }
-  // kind: DIST_SCAN_INCLUSIVE, DIST_SCAN_EXCLUSIVE.
+  // kind: DIST_SCAN_INCLUSIVE or DIST_SCAN_EXCLUSIVE.
   Result scan(const reduction &op, int32_t kind, const tensors &data,
               const collective_options &options = {}) const {
     return scan(op, kind, data, data, options);
@@ -239,7 +241,7 @@ class collectives {
       return dist_scan(handle_, op.op(), kind, in.in(), out.out(), n, c);
     });
   }
-  // Who gets this member's tensors, and whose it gets; -1: nobody.
+  // The ranks that receive this member's tensors, and whose tensors it receives; -1 = none.
   Result permute(int32_t destination, int32_t source, const const_tensors &in, const tensors &out,
                  const collective_options &options = {}) const {
     return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
@@ -274,7 +276,7 @@ class collectives {
 }  // namespace dist
 #endif  // DIST_HPP_COLLECTIVE_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_COLLECTIVE_EXPERIMENTAL_HPP)
 #define DIST_HPP_COLLECTIVE_EXPERIMENTAL_HPP

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/coordinator.hpp: coordinator.h for C++: closures on workers, and variables on parameter servers. All of it is
+// dist/hpp/coordinator.hpp: closures on workers, and variables on parameter servers (coordinator.h). All of it is
 // experimental.
 //
-//     dist::strategy strategy(options);                       of kind DIST_STRATEGY_PARAMETER_SERVER
+//     dist::strategy strategy(options);                       // of kind DIST_STRATEGY_PARAMETER_SERVER
 //     dist::coordinator coordinator(strategy);
 //     coordinator.create_variable("w", zeros);
 //     for (int step = 0; step < 1000; ++step) coordinator.schedule("train", batch);
@@ -15,7 +15,7 @@
 
 #endif  // DIST_HPP_COORDINATOR_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_COORDINATOR_EXPERIMENTAL_HPP)
 #define DIST_HPP_COORDINATOR_EXPERIMENTAL_HPP
@@ -38,7 +38,7 @@
 
 namespace dist {
 
-// A variable on parameter servers, and which server has which rows of it.
+// A variable on parameter servers, with the device and the rows of each part.
 struct ps_variable {
   struct part {
     std::string device;
@@ -50,7 +50,7 @@ struct ps_variable {
   std::vector<part> parts;
 };
 
-// How a variable is created; by default as the coordinator's partitioner says, and nothing is cached.
+// Options for creating a variable. By default, the coordinator's partitioner is used and nothing is cached.
 struct ps_variable_options {
   int32_t max_staleness = 0;
   std::vector<int64_t> partitions;
@@ -59,14 +59,14 @@ struct ps_variable_options {
 
 class coordinator {
  public:
-  // Into how many parts each dimension of a variable of this shape and dtype is divided.
+  // Returns the number of parts for each dimension of a variable of this shape and dtype.
   using partitioner =
       std::function<std::vector<int64_t>(const std::vector<int64_t> &shape, dist_dtype dtype)>;
 
   explicit coordinator(const strategy_ref &of) {
     check(dist_coordinator_create(of.get(), nullptr, &handle_));
   }
-  // Where `divide` is given, it takes the place of options.partitioner, and lives as long as this.
+  // If `divide` is set, it replaces options.partitioner and lives as long as this object.
   coordinator(const strategy_ref &of, dist_coordinator_options options, partitioner divide = nullptr) {
     if (divide) {
       divide_ = std::make_unique<partitioner>(std::move(divide));
@@ -108,7 +108,7 @@ class coordinator {
     const dist_tensor view = initial.get();
     check(dist_coordinator_create_variable(handle_, detail::for_c(name), &view, &how));
   }
-  // In the order of their creation.
+  // In the order of creation.
   std::vector<std::string> variables() const {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < dist_coordinator_num_variables(handle_); ++i)
@@ -154,7 +154,7 @@ class coordinator {
                                   arguments.get()));
   }
   void save(const std::string &path) const { check(dist_coordinator_save(handle_, detail::for_c(path))); }
-  // The number of the first closure that had not ended when it was saved.
+  // Returns the number of the first closure that had not finished when the checkpoint was saved.
   int64_t restore(const std::string &path) const {
     int64_t mark = 0;
     check(dist_coordinator_restore(handle_, detail::for_c(path), &mark));
@@ -168,7 +168,7 @@ class coordinator {
     check(dist_coordinator_schedule(handle_, detail::for_c(function), arguments.get(), options, &out));
     return remote_value::adopt(out);
   }
-  // timeout_ns 0: the coordinator's; < 0: without limit.
+  // timeout_ns: 0 = the coordinator's; < 0 = no limit.
   void join(int64_t timeout_ns = -1, const cancel *by = nullptr) const {
     check(dist_coordinator_join(handle_, timeout_ns, by == nullptr ? nullptr : by->get()));
   }
@@ -187,7 +187,7 @@ class coordinator {
     check(dist_coordinator_query(handle_, &now));
     return now;
   }
-  // Chrome's trace-event format, for Perfetto.
+  // A trace in Chrome's trace-event format, for Perfetto.
   std::string write_trace() const {
     return detail::text_of([&](dist_text_fn fn, void *user_data) {
       return dist_coordinator_write_trace(handle_, fn, user_data);

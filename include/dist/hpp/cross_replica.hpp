@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/cross_replica.hpp: cross_replica.h for C++: reductions, gathering and updates from outside replicas and inside
-// merge functions; cross-device operations, and functions of the host's that take the place of libdist's in them and in
+// dist/hpp/cross_replica.hpp: reductions, gathering and updates from outside replicas and inside merge functions
+// (cross_replica.h). Also cross-device operations, and your own functions that replace libdist's in them and in
 // strategies.
 #ifndef DIST_HPP_CROSS_REPLICA_HPP
 #define DIST_HPP_CROSS_REPLICA_HPP
@@ -10,14 +10,14 @@
 
 namespace dist {
 
-// Where a result is wanted: with a variable, with a value, on a device by its name, or (none of them) on every replica.
+// The destination of a result: the places of a variable or of a value, a device name, or (default) every replica.
 class destination {
  public:
   destination() noexcept = default;
   destination(const variable_ref &variable) noexcept : where_{variable.get(), nullptr, nullptr} {}  // NOLINT
   destination(const value &components) noexcept : where_{nullptr, components.get(), nullptr} {}     // NOLINT
   destination(const char *device) noexcept : where_{nullptr, nullptr, device} {}                    // NOLINT
-  // 0 is no name of a device, though a pointer may be made of it.
+  // A number, such as 0, is not a device name, although 0 converts to a pointer.
   template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
   destination(Number number) = delete;
 
@@ -32,7 +32,7 @@ class destination {
 
 namespace detail {
 
-// Values and where they go, as the C API takes them; and what it makes of them.
+// Values and their destinations in the form of the C API, and the results.
 struct reduction_batch {
   explicit reduction_batch(const std::vector<std::pair<value, destination>> &pairs) : results(pairs.size()) {
     taken.reserve(pairs.size());
@@ -45,7 +45,7 @@ struct reduction_batch {
   }
   const dist_destination *where() const noexcept { return somewhere ? places.data() : nullptr; }
   std::vector<value> take() noexcept {
-    for (dist_value *each : results) taken.push_back(value::adopt(each));  // there is room
+    for (dist_value *each : results) taken.push_back(value::adopt(each));  // capacity has been reserved
     return std::move(taken);
   }
 
@@ -104,7 +104,7 @@ inline value reduce(const strategy_ref &owner, reduce_op op, const value &given)
 
 namespace detail {
 
-// A function of updates with values, as C calls it.
+// An update function in the form of the C API.
 template <class Fn>
 dist_status update_values_call(const dist_update_place *place, dist_value *args, dist_value *kwargs,
                                dist_value **out, void *user_data) {
@@ -146,35 +146,35 @@ value replica::update(const variable_ref &variable, Fn &&fn, const value &args, 
   return value::adopt(result);
 }
 
-// What is left empty, libdist does. What they throw arrives at the caller of the reduction. A const dist_tensor is read:
-// const_tensor(components[0]), tensor(out).
+// Empty functions are replaced by libdist's own. Their exceptions are rethrown by the reduction. A const dist_tensor is
+// read-only: use const_tensor(components[0]) and tensor(out).
 struct cross_device_functions {
   // out = components[0] op ... op components[n-1]
   std::function<void(reduce_op op, const dist_tensor *components, std::size_t n, dist_tensor &out)> reduce;
-  // copies[r] = value, for each of n
+  // copies[r] = value, for r in 0 .. n-1
   std::function<void(const dist_tensor &value, dist_tensor *copies, std::size_t n)> broadcast;
   // out = the components one after another along the axis
   std::function<void(const dist_tensor *components, std::size_t n, int32_t axis, dist_tensor &out)> gather;
 };
 
 struct strategy_functions : cross_device_functions {
-  // Asked once, when the strategy is made: which copy of a variable a replica has, and the name of its device.
+  // Called once, when the strategy is created: the copy of a variable that a replica uses, and the name of its device.
   std::function<int32_t(int32_t replica_id, int32_t num_replicas)> copy_of_replica;
   std::function<const char *(int32_t replica_id)> device_of_replica;
-  // Takes log lines (DIST_LOG_...), on any thread. Nobody could catch what it throws: that is dropped.
+  // Receives log lines (DIST_LOG_...), on any thread. Its exceptions are discarded because nobody could catch them.
   std::function<void(int32_t level, const char *message)> log;
 };
 
 namespace detail {
 
-// The host's functions, and what they throw, as long as libdist may call them.
+// Your functions and their exceptions, alive as long as libdist may call the functions.
 template <class Functions>
 struct host {
   Functions functions;
   failures thrown;
 
   static host &of(void *user_data) noexcept { return *static_cast<host *>(user_data); }
-  // Fills the three functions that strategies and cross-device operations have in common.
+  // Sets the three functions that strategies and cross-device operations have in common.
   template <class Table>
   void fill(Table &table) const {
     if (functions.reduce)
@@ -212,7 +212,7 @@ inline strategy::strategy(dist_strategy_options options, strategy_functions func
   if (given.copy_of_replica)
     table.copy_of_replica = [](int32_t replica_id, int32_t num_replicas, void *user_data) {
       auto &self = *static_cast<host *>(user_data);
-      int32_t copy = -1;  // none: what it throws ends the making
+      int32_t copy = -1;  // invalid, so that an exception makes the creation fail
       (void)detail::shielded(self.thrown, 0,
                              [&] { copy = self.functions.copy_of_replica(replica_id, num_replicas); });
       return copy;
@@ -246,7 +246,7 @@ inline strategy::strategy(dist_strategy_options options, strategy_functions func
 }  // namespace dist
 #endif  // DIST_HPP_CROSS_REPLICA_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CROSS_REPLICA_EXPERIMENTAL_HPP)
 #define DIST_HPP_CROSS_REPLICA_EXPERIMENTAL_HPP
@@ -289,8 +289,8 @@ value strategy_ref::update_non_slot(Fn &&fn, const value &args, const value &kwa
   return value::adopt(result);
 }
 
-// Who reduces, broadcasts and gathers values: for dist_strategy_options.cross_device, or without a strategy. With
-// functions of the host's it outlives the strategies that were made with it.
+// Reduces, broadcasts and gathers values, for dist_strategy_options.cross_device or without a strategy. If it has your
+// own functions, it must outlive the strategies that use it.
 class cross_device {
  public:
   explicit cross_device(const dist_cross_device_options &options) {
@@ -302,7 +302,7 @@ class cross_device {
     options.num_packs = num_packs;
     check(dist_cross_device_create(&options, &handle_));
   }
-  // DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE; with an operator of the host's (reduce_with()) in the place of +.
+  // DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE; `accumulate`, from reduce_with(), replaces +.
   static cross_device reduction_to_one_device(const char *device = nullptr) {
     return to_one_device(device, reduction(nullptr));
   }
@@ -333,7 +333,7 @@ class cross_device {
 
   int32_t kind() const noexcept { return dist_cross_device_kind(handle_); }
   int32_t num_packs() const noexcept { return dist_cross_device_num_packs(handle_); }
-  const char *device() const noexcept { return dist_cross_device_device(handle_); }  // NULL: none
+  const char *device() const noexcept { return dist_cross_device_device(handle_); }  // NULL = none
   [[nodiscard]] dist_cross_device *get() const noexcept { return handle_; }
 
   value reduce(reduce_op op, const value &given, const destination &where) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/dataset.hpp: dataset.h for C++: datasets of tensors and of functions, and passes over them. What a
-// source throws arrives, as itself, where its batch is asked for, also where batches are made ahead by other threads.
+// dist/hpp/dataset.hpp: datasets of tensors and of functions, and passes over them (dataset.h). The call that requests a
+// batch rethrows an exception of its source, even if another thread made the batch ahead.
 #ifndef DIST_HPP_DATASET_HPP
 #define DIST_HPP_DATASET_HPP
 
@@ -12,7 +12,7 @@ namespace dist {
 
 namespace detail {
 
-// What the sources of a dataset throw: its own, and those of datasets that it was made of.
+// The exceptions of a dataset's source, and those of the datasets from which it was made.
 class source_failures {
  public:
   std::shared_ptr<failures> add() {
@@ -32,14 +32,14 @@ class source_failures {
   std::vector<std::shared_ptr<failures>> all_;
 };
 
-// A source's function, which lives until its dataset and the passes over it have ended.
+// A source's function. It lives until its dataset and all passes over it have been destroyed.
 template <class Fn>
 struct source {
   Fn fn;
   std::shared_ptr<failures> thrown;
 
   static void release(void *user_data) { delete static_cast<source *>(user_data); }
-  // The element that make(fn) gives; none ends the pass.
+  // Stores the element that make(fn) returns; an empty value ends the pass.
   template <class Make>
   static dist_status element(void *user_data, dist_value **out, Make &&make) {
     auto &self = *static_cast<source *>(user_data);
@@ -55,7 +55,7 @@ struct source {
 
 }  // namespace detail
 
-// One pass over a dataset: for (const dist::value &batch : pass) ..., or batch by batch.
+// One pass over a dataset, used in a range-for loop (for (const dist::value &batch : pass)) or batch by batch.
 class dataset_iterator {
  public:
   explicit dataset_iterator(dist_dataset *source, detail::source_failures thrown = {})
@@ -64,7 +64,7 @@ class dataset_iterator {
     thrown_.check(dist_iterator_create(source, &made));
     handle_.reset(made);
   }
-  // From a position on.
+  // Starts at a position.
   dataset_iterator(dist_dataset *source, const dist_position &position, detail::source_failures thrown = {})
       : thrown_(std::move(thrown)) {
     dist_iterator *made = nullptr;
@@ -72,13 +72,13 @@ class dataset_iterator {
     handle_.reset(made);
   }
 
-  // Throws error DIST_OUT_OF_RANGE at the end.
+  // Throws dist::error with DIST_OUT_OF_RANGE at the end.
   value next() {
     dist_value *batch = nullptr;
     thrown_.check(dist_iterator_next(handle_.get(), &batch));
     return value::adopt(batch);
   }
-  // The next batch; false: the pass is over.
+  // Gets the next batch; returns false at the end of the pass.
   bool advance(value &batch) {
     dist_value *made = nullptr;
     const dist_status status = dist_iterator_next(handle_.get(), &made);
@@ -87,9 +87,9 @@ class dataset_iterator {
     batch = value::adopt(made);
     return true;
   }
-  // No value at the end.
+  // Returns an empty value at the end.
   value next_optional();  // Experimental.
-  // Where the next batch begins, for dataset::iterate_from().
+  // The position of the next batch, for dataset::iterate_from().
   dist_position position() const {
     dist_position where = DIST_POSITION_INIT;
     check(dist_iterator_position(handle_.get(), &where));
@@ -105,16 +105,16 @@ class dataset_iterator {
   detail::source_failures thrown_;
 };
 
-// Each pass is a range: for (const dist::value &batch : dataset) ...
+// A dataset. Each range-for loop over it (for (const dist::value &batch : dataset)) is one pass.
 class dataset {
  public:
-  // Of rows in memory, which are copied.
+  // Rows in memory, which are copied.
   dataset(const strategy_ref &owner, const const_tensors &rows, const dist_dataset_options &options) {
     dist_dataset *made = nullptr;
     check(dist_dataset_create_from_tensors(owner.get(), rows.in(), rows.size(), &options, &made));
     handle_.reset(made);
   }
-  // fn(int64_t index) makes element `index` of a pass; a value that holds none ends it.
+  // fn(int64_t index) returns element `index` of a pass; an empty value ends the pass.
   template <class Fn>
   static dataset from_callback(const strategy_ref &owner, Fn &&fn, const dist_dataset_options &options) {
     using source = detail::source<std::decay_t<Fn>>;
@@ -127,11 +127,12 @@ class dataset {
           kept, &source::release, &options, out);
     });
   }
-  // fn(std::size_t file, const char *name, int64_t index) makes element `index` of a file; none ends the file.
+  // fn(std::size_t file, const char *name, int64_t index) returns element `index` of a file; an empty value ends the
+  // file.
   template <class Fn>
   static dataset from_files(const strategy_ref &owner, const std::vector<const char *> &names, Fn &&fn,
                             const dist_dataset_options &options);  // Experimental.
-  // fn(const dist_input_context &) makes the dataset of one input pipeline.
+  // fn(const dist_input_context &) returns the dataset of one input pipeline.
   template <class Fn>
   static dataset from_function(const strategy_ref &owner, Fn &&fn, const dist_dataset_options &options) {
     using plain = std::remove_reference_t<Fn>;
@@ -157,20 +158,20 @@ class dataset {
     return whole;
   }
 
-  // A pass; each is the next one of this dataset.
+  // Starts the next pass of this dataset.
   dataset_iterator iterate() const { return dataset_iterator(handle_.get(), thrown_); }
-  // A pass from its middle on.
+  // Starts a pass at a position.
   dataset_iterator iterate_from(const dist_position &position) const {
     return dataset_iterator(handle_.get(), position, thrown_);
   }
-  // What batches are like: a text for each tensor of each replica.
+  // Describes the batches, with a text for each tensor of each replica.
   value element_spec() const;  // Experimental.
-  // state = fn(state, batch), for each batch of a pass.
+  // For each batch of a pass: state = fn(state, batch).
   template <class Fn>
   value reduce(const value &initial, Fn &&fn) const;  // Experimental.
-  // Throws error DIST_DATA_LOSS where a worker of several misses an example, or one comes twice.
+  // Throws dist::error with DIST_DATA_LOSS if a worker misses an example or an example occurs twice.
   void check_shards(int64_t limit = 0) const;  // Experimental.
-  // Who reads what, for people.
+  // A description for human readers of how the dataset is read.
   std::string explain() const;  // Experimental.
   [[nodiscard]] dist_dataset *get() const noexcept { return handle_.get(); }
 
@@ -207,7 +208,7 @@ class dataset {
     std::unique_ptr<source> kept(new source{std::forward<Fn>(fn), made.thrown_.add()});
     dist_dataset *handle = nullptr;
     made.thrown_.check(create(kept.get(), &handle));
-    (void)kept.release();  // the dataset's now
+    (void)kept.release();  // owned by the dataset now
     made.handle_.reset(handle);
     return made;
   }
@@ -219,7 +220,7 @@ class dataset {
   detail::source_failures thrown_;
 };
 
-// What one replica gets of a global batch.
+// One replica's share of a global batch.
 inline int64_t per_replica_batch_size(const dist_input_context &context, int64_t global_batch_size) {
   int64_t size = 0;
   check(dist_input_context_per_replica_batch_size(&context, global_batch_size, &size));
@@ -229,7 +230,7 @@ inline int64_t per_replica_batch_size(const dist_input_context &context, int64_t
 }  // namespace dist
 #endif  // DIST_HPP_DATASET_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_DATASET_EXPERIMENTAL_HPP)
 #define DIST_HPP_DATASET_EXPERIMENTAL_HPP
@@ -291,7 +292,7 @@ inline std::string dataset::explain() const {
   return detail::text_of(
       [&](dist_text_fn fn, void *user_data) { return dist_dataset_explain(handle_.get(), fn, user_data); });
 }
-// The sizes of the pieces that one of several workers cuts its batches to.
+// The sizes of the pieces into which one of several workers splits its batches.
 inline std::vector<int64_t> batch_sizes_for_worker(int64_t global_batch_size, int32_t num_workers,
                                                    int32_t num_replicas_per_worker, int32_t worker) {
   const int64_t pieces = int64_t{num_workers} * num_replicas_per_worker;

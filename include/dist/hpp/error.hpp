@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/error.hpp: error.h for C++: the version, errors as exceptions; and how what a function of the
-// host's throws comes to the one who called libdist.
+// dist/hpp/error.hpp: the version, and errors as exceptions (error.h). Also how an exception of a callback reaches the
+// caller of libdist.
 
-// Outside the guard: a later include, with DIST_EXPERIMENTAL, adds C's experimental parts.
+// Outside the guard, so that a later include with DIST_EXPERIMENTAL adds the experimental parts of C.
 #include "../dist.h"
 
 #ifndef DIST_HPP_ERROR_HPP
@@ -31,10 +31,10 @@ inline int32_t version() noexcept { return dist_version(); }
 inline bool has_feature(const char *name) noexcept { return dist_has_feature(name) != 0; }
 inline const char *status_name(dist_status status) noexcept { return dist_status_name(status); }
 
-// A failing call's status, text and fields.
+// Status, message and fields of a failed call.
 class error : public std::runtime_error {
  public:
-  // What this thread's latest failing call said.
+  // Takes over this thread's latest error.
   explicit error(dist_status code) : std::runtime_error(dist_last_error()), code_(code) {
     dist_error_info info = DIST_ERROR_INFO_INIT;
     if (dist_last_error_info(&info) != DIST_OK) return;
@@ -53,13 +53,13 @@ class error : public std::runtime_error {
   error(dist_status code, const std::string &message) : std::runtime_error(message), code_(code) {}
 
   dist_status code() const noexcept { return code_; }
-  int32_t worker() const noexcept { return worker_; }    // the culprit's process
-  int32_t replica() const noexcept { return replica_; }  // the culprit; -1: none
+  int32_t worker() const noexcept { return worker_; }    // worker at fault
+  int32_t replica() const noexcept { return replica_; }  // replica at fault; -1 = none
   int32_t logical_device() const noexcept {
     return logical_device_;
-  }                                                            // of the culprit; -1: the replica as a whole
+  }                                                            // of the replica at fault; -1 = the whole replica
   int32_t collective() const noexcept { return collective_; }  // DIST_COLLECTIVE_...
-  int32_t group() const noexcept { return group_; }            // 0: all replicas
+  int32_t group() const noexcept { return group_; }            // 0 = all replicas
   int64_t sequence() const noexcept { return sequence_; }
   const std::string &tag() const noexcept { return tag_; }
   const std::string &expected() const noexcept { return expected_; }
@@ -67,7 +67,7 @@ class error : public std::runtime_error {
   const std::string &hint() const noexcept { return hint_; }
   int32_t inside() const noexcept {
     return inside_;
-  }  // functions that a run past its deadline has left behind
+  }  // functions still running when the run's deadline expired
 
  private:
   dist_status code_;
@@ -88,24 +88,24 @@ inline void check(dist_status status) {
 // ---- Texts -----------------------------------------------------------------------------------------------
 
 namespace detail {
-// A text for C, where it ends at a zero: one with a zero inside would be another one there. Whatever takes a std::string
-// hands it on by this.
+// Converts a text for C, which treats a zero as the end; throws if there is a zero inside. Used for every std::string
+// argument.
 inline const char *for_c(const std::string &text) {
   if (text.find('\0') != std::string::npos) throw error(DIST_INVALID_ARGUMENT, "a text has a zero inside");
   return text.c_str();
 }
 }  // namespace detail
 
-// ---- Functions of the host's -----------------------------------------------------------------------------
+// ---- Callbacks -------------------------------------------------------------------------------------------
 
 namespace detail {
 
-// Tells libdist of the exception in flight: its status, with its words as this thread's error.
+// Converts the current exception to a status, and makes its message this thread's error.
 inline dist_status status_of_exception() noexcept {
   try {
     throw;
   } catch (const error &failure) {
-    // A peer's failure stays ABORTED, and its report stays as it is.
+    // A peer's failure stays ABORTED, and its report is unchanged.
     const bool reported = std::string_view(dist_last_error()) == failure.what();
     return reported ? failure.code() : dist_fail(failure.code(), failure.what());
   } catch (const std::bad_alloc &failure) {
@@ -117,10 +117,10 @@ inline dist_status status_of_exception() noexcept {
   }
 }
 
-// What functions of the host's threw when libdist called them, until the call that they served throws it again.
+// Exceptions thrown by callbacks, kept until the call that invoked the callbacks rethrows them.
 class failures {
  public:
-  // Keeps the exception in flight; `who` threw it: a replica, or a logical device.
+  // Stores the current exception; `who` threw it: a replica or a logical device.
   dist_status add(int32_t who = -1) noexcept {
     const dist_status status = status_of_exception();
     try {
@@ -128,15 +128,15 @@ class failures {
       const std::lock_guard<std::mutex> lock(mutex_);
       for (entry &each : all_) {
         if (each.who != who || each.text != text) continue;
-        each.thrown = std::current_exception();  // the same again: of a source that is asked again and again
+        each.thrown = std::current_exception();  // the same error again, from a source that is asked repeatedly
         return status;
       }
       all_.push_back({who, status, std::move(text), std::current_exception()});
-    } catch (const std::bad_alloc &) {  // the status and the text are what is left of it
+    } catch (const std::bad_alloc &) {  // only the status and the message are kept
     }
     return status;
   }
-  // Throws what `who` threw; nothing where it threw nothing.
+  // Rethrows the exception of `who`, if there is one.
   void rethrow_of(int32_t who) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const entry &each : all_) {
@@ -147,7 +147,7 @@ class failures {
     rethrow_of(who);
     throw report;
   }
-  // Throws the exception that the report repeats; nothing where there is none.
+  // Rethrows the exception that caused the report, if there is one.
   void rethrow_like(const error &report) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const entry &each : all_) {
@@ -172,14 +172,14 @@ class failures {
   std::vector<entry> all_;
 };
 
-// Calls a function of the host's for libdist: nothing that it throws crosses the C interface.
+// Calls a callback for libdist; no exception crosses the C interface.
 template <class Call>
 dist_status shielded(failures &thrown, int32_t who, Call &&call) {
   try {
     call();
     return DIST_OK;
 #if defined(__GLIBCXX__)
-  } catch (const abi::__forced_unwind &) {  // the thread ends: that is not for anybody to catch
+  } catch (const abi::__forced_unwind &) {  // the thread is being cancelled; must not be caught
     throw;
 #endif
   } catch (...) {
@@ -187,7 +187,7 @@ dist_status shielded(failures &thrown, int32_t who, Call &&call) {
   }
 }
 
-// A function of the host's and what it throws, for a call that returns when it is no longer used.
+// A callback and its exceptions, for a call that returns only when the callback is no longer used.
 template <class Fn>
 struct callback {
   Fn *fn;
@@ -197,7 +197,7 @@ struct callback {
   static callback &of(void *user_data) noexcept { return *static_cast<callback *>(user_data); }
 };
 
-// The address of a function that libdist hands back as user_data.
+// The address of a function object, passed to libdist as user_data.
 template <class Fn>
 void *address_of(Fn &fn) noexcept {
   return const_cast<void *>(static_cast<const void *>(std::addressof(fn)));

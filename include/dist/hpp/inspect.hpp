@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/inspect.hpp: inspect.h for C++: what libdist tells about itself, as texts and tables.
+// dist/hpp/inspect.hpp: descriptions, traces, metrics and tables of libdist's own activity (inspect.h).
 #ifndef DIST_HPP_INSPECT_HPP
 #define DIST_HPP_INSPECT_HPP
 
@@ -10,7 +10,7 @@ namespace dist {
 
 namespace detail {
 
-// The text that write(fn, user_data) writes.
+// Collects the text that write(fn, user_data) passes to fn.
 template <class Write>
 std::string text_of(Write &&write) {
   struct pieces {
@@ -23,7 +23,7 @@ std::string text_of(Write &&write) {
         (void)shielded(self.thrown, 0, [&] { self.text.append(text, size_bytes); });
       },
       &all));
-  all.thrown.rethrow_of(0);  // no memory for all of it
+  all.thrown.rethrow_of(0);  // if memory was exhausted
   return std::move(all.text);
 }
 
@@ -37,7 +37,7 @@ inline std::string strategy_ref::explain() const {
 }  // namespace dist
 #endif  // DIST_HPP_INSPECT_HPP
 
-// ---- Experimental: what follows may change or go in any version, as types.h says
+// ---- Experimental: may change or be removed in any version; see types.h
 
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_INSPECT_EXPERIMENTAL_HPP)
 #define DIST_HPP_INSPECT_EXPERIMENTAL_HPP
@@ -46,21 +46,21 @@ inline std::string strategy_ref::explain() const {
 
 namespace dist {
 
-// Chrome's trace-event format, for Perfetto.
+// A trace in Chrome's trace-event format, for Perfetto.
 inline std::string strategy_ref::write_trace() const {
   return detail::text_of(
       [&](dist_text_fn fn, void *user_data) { return dist_write_trace(handle_, fn, user_data); });
 }
-// Prometheus' text format.
+// Metrics in Prometheus' text format.
 inline std::string strategy_ref::write_metrics(const char *name) const {
   return detail::text_of(
       [&](dist_text_fn fn, void *user_data) { return dist_write_metrics(handle_, name, fn, user_data); });
 }
-// Who comes last, most often last first.
+// The replicas that arrive last, sorted by how often.
 inline std::vector<dist_straggler> strategy_ref::stragglers() const {
   std::vector<dist_straggler> rows;
   std::size_t n = 0;
-  do {  // there may be more of them each time, while replicas run
+  do {  // the number can grow while replicas run
     rows.resize(n);
     check(dist_stragglers(handle_, rows.data(), sizeof(dist_straggler), rows.size(), &n));
   } while (n > rows.size());
