@@ -23,6 +23,19 @@ def output_of(*arguments):
     ).stdout
 
 
+class Hello(unittest.TestCase):
+    def test_every_replica_prints_the_sum(self):
+        lines = sorted(output_of().splitlines())
+        self.assertEqual(lines, [f"replica {r}: the sum is 10" for r in range(4)])
+
+    def test_the_readme_shows_the_program(self):
+        top = os.path.join(os.path.dirname(__file__), "..", "..")
+        with open(os.path.join(top, "README.md"), encoding="utf-8") as file:
+            shown = re.search(r"```c\n(.*?)```", file.read(), re.DOTALL)[1]
+        with open(os.path.join(top, "examples", "guide", "hello.c"), encoding="utf-8") as file:
+            self.assertTrue(file.read().endswith(shown), "README.md and examples/guide/hello.c differ")
+
+
 class Quickstart(unittest.TestCase):
     def test_every_replica_has_the_sum(self):
         self.assertEqual(output_of(), "".join(f"replica {r}: 60 64 68\n" for r in range(4)))
