@@ -66,7 +66,7 @@ def typical(events, kind):
 def busy_machine(run):
     """The reason why waiting shows a busy machine, as a clause; None if it does not show one.
 
-    The threads must have spent at least 10% of the replicas' time ready to run without a CPU, and there must be a cause.
+    The threads must have spent at least 20% of the replicas' time ready to run without a CPU, and there must be a cause.
     If the kernel does not report that time, computing must have been off the CPU as much.
     """
     processes = len(run["machines"])
@@ -79,7 +79,7 @@ def busy_machine(run):
         delay = sum(m["delay_ns"] for m in own)
         computing = sum(r["total_ns"]["compute"] for r in run["replicas"]) or 1
         off_cpu = 1 - sum(r["cpu_ns"]["compute"] for r in run["replicas"]) / computing
-        if (delay / (wall * replicas) if delay else off_cpu) < 0.1:
+        if (delay / (wall * replicas) if delay else off_cpu) < 0.2:
             continue
         causes = []
         if 0 < machine["cpus"] < replicas:
@@ -121,10 +121,10 @@ def summary(run, seconds):
     if run["examples_per_second"]:
         numbers.append(("examples/s", f"{run['examples_per_second']['training']:,}"))
     same = "data, seed, number of epochs and " + ("number of replicas" if run["numerics"] == "ordered" else "reproducible sums")
-    return (
-        f"{tiles(numbers)}<p>SHA-256 of all parameters: <code>{run['parameters']}</code><br><span class=quiet>Every run with "
-        f"the same {same} gives this hash, on any machine.</span></p>"
-    )
+    told = f"<p>SHA-256 of all parameters: <code>{run['parameters']}</code>"
+    if not run["interrupted"]:
+        told += f"<br><span class=quiet>Every run with the same {same} gives this hash, on any machine.</span>"
+    return f"{tiles(numbers)}{told}</p>"
 
 
 def what_to_look_at(run, events):
