@@ -1,96 +1,83 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what coordinator, workers and parameter servers did when: parameter_server_report.py FOLDER PAGE.html (a folder of
-traces of dist_coordinator_write_trace() and dist_server_write_trace(), of one machine)."""
+"""Draws a timeline of a parameter-server run: parameter_server_report.py FOLDER PAGE.html
 
-import html
-import io
+FOLDER holds the traces that dist_coordinator_write_trace() and dist_server_write_trace() wrote on one machine.
+"""
+
 import json
 import pathlib
 import sys
 
-import matplotlib
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "charts"))
+from charts import Page, table, tiles  # noqa: E402  (found through the path above)
 
-matplotlib.use("svg")
-from matplotlib import patches, pyplot  # noqa: E402  (after the choice of what it draws with)
-
-COLORS = {"closure": "#4878a8", "ps": "#e0a030"}
-FAILED = "#c04040"
+KINDS = (("closure", "compute"), ("reading or changing variables", "reduce"), ("failed", "bad"))
+CATEGORIES = ("closure", "ps")
 
 
-class Row:
-    """A row of the timeline: its name, and its slices."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.slices: list[dict] = []
-
-    def ended(self, category: str) -> list[dict]:
-        return [e for e in self.slices if e["cat"] == category]
-
-
-def rows_of(trace: dict) -> list[Row]:
+def rows_of(trace):
+    """The slices of each thread, by "process: thread"."""
     names = [e for e in trace["traceEvents"] if e["ph"] == "M"]
     process = next(e["args"]["name"] for e in names if e["name"] == "process_name").removeprefix("libdist ")
-    rows = {e["tid"]: Row(f"{process}: {e['args']['name']}") for e in names if e["name"] == "thread_name"}
+    threads = {e["tid"]: f"{process}: {e['args']['name']}" for e in names if e["name"] == "thread_name"}
+    rows = {name: [] for name in threads.values()}
     for event in trace["traceEvents"]:
-        if event["ph"] == "X":
-            rows[event["tid"]].slices.append(event)
-    return [row for row in rows.values() if row.slices]
+        if event["ph"] == "X" and event["cat"] in CATEGORIES:
+            rows[threads[event["tid"]]].append(event)
+    return {name: slices for name, slices in rows.items() if slices}
 
 
-def draw(rows: list[Row], closures: list[dict], begin: float) -> str:
-    figure, (line, rate) = pyplot.subplots(2, 1, figsize=(11, 2.5 + 0.5 * len(rows)), sharex=True)
-    for place, row in enumerate(rows):
-        for category, color in COLORS.items():
-            own = row.ended(category)
-            spans = [((e["ts"] - begin) / 1e6, e["dur"] / 1e6) for e in own]
-            colors = [color if e["args"]["status"] == "OK" else FAILED for e in own]
-            line.broken_barh(spans, (place - 0.4, 0.8), facecolors=colors, edgecolors=colors, linewidth=0.2)
-    line.set_yticks(range(len(rows)), [row.name for row in rows])
-    line.invert_yaxis()
-    shown = {"closures": COLORS["closure"], "reading, changing variables": COLORS["ps"], "failed": FAILED}
-    line.legend(handles=[patches.Patch(color=c, label=w) for w, c in shown.items()], loc="upper right", fontsize=8)
-    line.set_title("what each task did when")
-    ends = sorted((e["ts"] + e["dur"] - begin) / 1e6 for e in closures)
-    rate.plot(ends, range(1, len(ends) + 1), color=COLORS["closure"])
-    rate.set_xlabel("seconds")
-    rate.set_ylabel("closures that have ended")
-    figure.tight_layout()
-    picture = io.StringIO()
-    figure.savefig(picture, format="svg")
-    return picture.getvalue()
+def end_of(event):
+    return event["ts"] + event["dur"]
 
 
-def main(folder: str, page: str) -> int:
-    tasks: dict[str, list[Row]] = {}
-    for path in sorted(pathlib.Path(folder).glob("*.json")):
-        tasks[path.stem] = rows_of(json.loads(path.read_text(encoding="utf-8")))
-    # The coordinator's rows come first: what it knows of the workers.
-    rows = [row for task in sorted(tasks, key=lambda task: (task.split("-")[0] != "chief", task)) for row in tasks[task]]
-    closures = [e for row in tasks.get("chief-0", []) for e in row.ended("closure")]
-    if not closures:
-        print(f"{folder} has no trace chief-0.json with closures", file=sys.stderr)
-        return 1
-    begin = min(e["ts"] for row in rows for e in row.slices)
-    seconds = (max(e["ts"] + e["dur"] for e in closures) - min(e["ts"] for e in closures)) / 1e6
-    table = "".join(
-        f"<tr><td>{html.escape(row.name)}</td><td>{len(row.ended('closure'))}</td><td>{len(row.ended('ps'))}</td></tr>"
-        for row in rows
+def make_page(rows, closures):
+    begin = min(e["ts"] for slices in rows.values() for e in slices)
+    seconds = (max(map(end_of, closures)) - min(e["ts"] for e in closures)) / 1e6
+    failed = sum(e["args"]["status"] != "OK" for slices in rows.values() for e in slices)
+    page = Page("libdist: parameter servers")
+    page.add(
+        "<h1>A parameter-server run with libdist</h1><p class=quiet>The coordinator schedules closures on the workers, which "
+        "read and change variables on the parameter servers.</p>"
     )
-    with open(page, "w", encoding="utf-8") as file:
-        file.write(
-            "<!doctype html><meta charset='utf-8'><title>libdist: parameter servers</title>"
-            f"<h1>{len(closures)} closures in {seconds:.2f} s</h1>"
-            f"<table><tr><th>row</th><th>closures</th><th>reads and changes</th></tr>{table}</table>"
-            f"{draw(rows, closures, begin)}"
-        )
-    print(f"{page}: {len(closures)} closures in {seconds:.2f} s, {len(closures) / seconds:.0f} a second")
-    return 0
+    rate = f"{len(closures) / seconds:,.0f}" if seconds else "–"
+    page.add(
+        tiles((("closures", f"{len(closures):,}"), ("time", f"{seconds:.2f} s"), ("closures/s", rate), ("failed", f"{failed:,}")))
+    )
+    spans = []
+    for row, slices in enumerate(rows.values()):
+        for e in slices:
+            is_ok = e["args"]["status"] == "OK"
+            note = e["name"] + ("" if is_ok else f": {e['args']['status']}")
+            kind = CATEGORIES.index(e["cat"]) if is_ok else 2
+            spans.append((row, kind, (e["ts"] - begin) / 1e6, (end_of(e) - begin) / 1e6, note))
+    page.add("<h2>Timeline of each task</h2><p>To zoom, drag across a chart or use the buttons; a double click shows all of it.</p>")
+    page.timeline("Closures and accesses to variables", list(rows), KINDS, spans)
+    counts = [(name, *(f"{sum(e['cat'] == c for e in slices):,}" for c in CATEGORIES)) for name, slices in rows.items()]
+    page.add(table(("", "closures", "reads and changes"), counts, "Number of slices in each row"))
+    ends = sorted((end_of(e) - begin) / 1e6 for e in closures)
+    page.add("<h2>Progress</h2>")
+    page.lines("Completed closures", ends, "time", [("closures", "test", list(range(1, len(ends) + 1)))], from_zero=True)
+    return page, seconds
+
+
+def main(folder, path):
+    tasks = {}
+    for trace in sorted(pathlib.Path(folder).glob("*.json")):
+        tasks[trace.stem] = rows_of(json.loads(trace.read_text(encoding="utf-8")))
+    chief = tasks.get("chief-0", {})
+    closures = [e for slices in chief.values() for e in slices if e["cat"] == "closure"]
+    if not closures:
+        sys.exit(f"{folder}: chief-0.json is missing or has no closures. Pass the folder that the run wrote its traces to.")
+    # The coordinator's rows come first.
+    order = sorted(tasks, key=lambda task: (task.split("-")[0] != "chief", task))
+    page, seconds = make_page({name: slices for task in order for name, slices in tasks[task].items()}, closures)
+    page.write(path)
+    print(f"{path}: {len(closures)} closures in {seconds:.2f} s, {len(closures) / max(seconds, 1e-9):.0f} per second")
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        print(__doc__, file=sys.stderr)
-        sys.exit(2)
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

@@ -10,7 +10,7 @@
 
 enum { CLOCK_ROUNDS = 32 };
 enum { CLOCK_NUMBERS = 3 }; /* see measure_clocks() */
-enum { EVENT_NUMBERS = 4, REPLICA_NUMBERS = 1 + TRAINER_KINDS + TRAINER_EVENTS * EVENT_NUMBERS };
+enum { EVENT_NUMBERS = 5, REPLICA_NUMBERS = 1 + 2 * TRAINER_KINDS + TRAINER_EVENTS * EVENT_NUMBERS };
 
 typedef struct {
   dist_value *value;
@@ -96,12 +96,14 @@ static dist_status add_predictions(trainer *t, int64_t rows) {
 static void write_replica(const trainer_replica *from, int64_t *to) {
   *to++ = from->num_events;
   for (int k = 0; k < TRAINER_KINDS; k++) *to++ = from->total_ns[k];
+  for (int k = 0; k < TRAINER_KINDS; k++) *to++ = from->cpu_ns[k];
   for (int i = 0; i < TRAINER_EVENTS; i++) {
     const trainer_event *event = &from->events[i];
     *to++ = event->step;
     *to++ = event->kind;
     *to++ = event->start_ns;
     *to++ = event->end_ns;
+    *to++ = event->cpu_ns;
   }
 }
 
@@ -112,10 +114,11 @@ static dist_status read_replica(const int64_t *from, int64_t offset_ns, trainer_
   to->num_events = *from++;
   int is_wrong = to->num_events < 0;
   for (int k = 0; k < TRAINER_KINDS; k++) to->total_ns[k] = *from++;
+  for (int k = 0; k < TRAINER_KINDS; k++) to->cpu_ns[k] = *from++;
   for (int i = 0; i < TRAINER_EVENTS; i++, from += EVENT_NUMBERS) {
     is_wrong |= from[1] < 0 || from[1] >= TRAINER_KINDS;
-    to->events[i] =
-        (trainer_event){from[0], (int32_t)from[1], minus(from[2], offset_ns), minus(from[3], offset_ns)};
+    to->events[i] = (trainer_event){from[0], (int32_t)from[1], minus(from[2], offset_ns),
+                                    minus(from[3], offset_ns), from[4]};
   }
   return is_wrong ? dist_fail(DIST_INTERNAL, "a worker brought events that there are not") : DIST_OK;
 }
@@ -138,15 +141,14 @@ static dist_status gather_events(trainer *t, const gather_clock *clocks) {
   return status;
 }
 
-// What this boot of the machine is called, as a number; 0: not known. Containers of one machine have one.
-static int64_t machine_id(void) {
-  char text[17] = "";
-  uint32_t high, low;
-  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r"); /* 8-4-4-4-12 hexadecimal digits */
-  const int is_read =
-      f && fgets(text, sizeof text, f) && sscanf(text, "%8" SCNx32 "-%4" SCNx32, &high, &low) == 2;
-  if (f) fclose(f);
-  return is_read ? (int64_t)high << 16 | low : 0;
+static dist_status gather_machines(const trainer *t, int32_t num_workers, gather_machine *machines) {
+  const int64_t shape[] = {1, MACHINE_NUMBERS};
+  gathered all = {NULL, NULL};
+  const dist_tensor mine = {machines[t->first / t->local].numbers, DIST_I64, 2, shape, NULL};
+  dist_status status = gather_rows(t->strategy, mine, num_workers, &all);
+  if (!status) memcpy(machines, all.data, (size_t)num_workers * sizeof *machines);
+  dist_value_release(all.value);
+  return status;
 }
 
 // The bounds between which a worker's clock is ahead of worker 0's.
@@ -161,9 +163,10 @@ typedef struct {
  *     b of worker 0 <= a of worker w on one clock:   offset <= a of w - b of 0
  *     b of worker w <= a of worker 0 on one clock:   offset >= b of w - a of 0
  */
-static dist_status measure_clocks(const trainer *t, int32_t num_workers, gather_clock *clocks) {
+static dist_status measure_clocks(const trainer *t, int32_t num_workers, int64_t machine_id,
+                                  gather_clock *clocks) {
   const int64_t shape[] = {1, CLOCK_NUMBERS};
-  int64_t mine[CLOCK_NUMBERS] = {machine_id(), 0, 0};
+  int64_t mine[CLOCK_NUMBERS] = {machine_id, 0, 0};
   int64_t *came = calloc((size_t)num_workers, sizeof *came);
   bounds *of = calloc((size_t)num_workers, sizeof *of);
   dist_status status = came && of ? DIST_OK : dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the clocks");
@@ -200,12 +203,14 @@ static dist_status measure_clocks(const trainer *t, int32_t num_workers, gather_
   return status;
 }
 
-dist_status gather_results(trainer *t, int64_t rows, gather_clock *clocks) {
+dist_status gather_results(trainer *t, int64_t rows, gather_clock *clocks, gather_machine *machines) {
   if (clocks) clocks[0].is_same = 1;
   if (t->local == t->num_replicas) return DIST_OK;
   const int32_t num_workers = t->num_replicas / t->local;
   dist_status status = compare_parameters(t, num_workers);
   if (!status) status = add_predictions(t, rows);
-  if (!status && clocks) status = measure_clocks(t, num_workers, clocks);
+  if (!status) status = gather_machines(t, num_workers, machines);
+  if (!status && clocks)
+    status = measure_clocks(t, num_workers, machines[t->first / t->local].numbers[MACHINE_ID], clocks);
   return status ? status : gather_events(t, clocks);
 }

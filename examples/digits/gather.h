@@ -7,6 +7,7 @@
 #include <dist/dist.h>
 #include <stdint.h>
 
+#include "machine.h"
 #include "trainer.h"
 
 /** A worker's steady clock beside worker 0's. */
@@ -16,6 +17,11 @@ typedef struct {
      that has come was made before it came, in both directions. */
   int64_t offset_ns, uncertainty_ns;
 } gather_clock;
+
+/** How busy a worker's machine was during the training. */
+typedef struct {
+  int64_t numbers[MACHINE_NUMBERS]; /* see machine.h */
+} gather_machine;
 
 /** What has to be the same on all workers. */
 typedef struct {
@@ -33,8 +39,11 @@ dist_status gather_compare(dist_strategy *strategy, int32_t num_workers, const g
                            size_t n);
 
 /**
- * All workers call it. Worker 0 then has the predictions of the `rows` of the table and all replicas' events, with times
- * of its own clock, and `clocks` of each worker; NULL: all have one clock. Fails with INTERNAL if workers differ in
- * their parameters. One worker: nothing happens, but that its clock is its own.
+ * Gives worker 0 the results of all workers; all of them must call it. Worker 0 then has the predictions for the `rows` of
+ * the table, the events of all replicas on its own clock, the clock of each worker in `clocks`, and each worker's machine in
+ * `machines`. Before the call, each worker sets its own element of `machines`. `clocks` may be NULL if the workers share a
+ * process. With one worker, only its clock is set.
+ *
+ * Fails with INTERNAL if the parameters of the workers differ.
  */
-dist_status gather_results(trainer *t, int64_t rows, gather_clock *clocks);
+dist_status gather_results(trainer *t, int64_t rows, gather_clock *clocks, gather_machine *machines);

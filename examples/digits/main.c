@@ -47,6 +47,7 @@ static int save_report(const session *s, int argc, char **argv, const scaling *r
                     .failed_step = s->failed_step,
                     .num_workers = s->num_workers,
                     .clocks = s->clocks,
+                    .machines = s->machines,
                     .contrast = contrast};
   const int status = report_write(s->chosen.report, &r);
   if (status) fprintf(stderr, "train_digits: %s: %s\n", s->chosen.report, strerror(errno));

@@ -83,12 +83,16 @@ static void write_replica(FILE *f, const trainer_replica *replica) {
   fputs("{\"total_ns\": {", f);
   for (int k = 0; k < TRAINER_KINDS; k++)
     fprintf(f, "%s\"%s\": %" PRId64, k ? ", " : "", kKinds[k], replica->total_ns[k]);
+  fputs("}, \"cpu_ns\": {", f);
+  for (int k = 0; k < TRAINER_KINDS; k++)
+    fprintf(f, "%s\"%s\": %" PRId64, k ? ", " : "", kKinds[k], replica->cpu_ns[k]);
   fputs("}, \"events\": [", f);
   const int64_t count = replica->num_events < TRAINER_EVENTS ? replica->num_events : TRAINER_EVENTS;
   for (int64_t i = replica->num_events - count; i < replica->num_events; i++) {
     const trainer_event *e = &replica->events[i % TRAINER_EVENTS];
-    fprintf(f, "%s\n      [%" PRId64 ", \"%s\", %" PRId64 ", %" PRId64 "]",
-            i > replica->num_events - count ? "," : "", e->step, kKinds[e->kind], e->start_ns, e->end_ns);
+    fprintf(f, "%s\n      [%" PRId64 ", \"%s\", %" PRId64 ", %" PRId64 ", %" PRId64 "]",
+            i > replica->num_events - count ? "," : "", e->step, kKinds[e->kind], e->start_ns, e->end_ns,
+            e->cpu_ns);
   }
   fputs("]}", f);
 }
@@ -163,6 +167,24 @@ static void write_clocks(FILE *f, const report *r) {
   fputs("],\n", f);
 }
 
+// One object per process. "machine" is the first worker on the same machine, or null if that is unknown.
+static void write_machines(FILE *f, const report *r) {
+  static const char *const kNames[MACHINE_NUMBERS] = {"machine", "cpus",     "all_cpus", "wall_ns",
+                                                      "own_ns",  "delay_ns", "busy_ns",  "stolen_ns"};
+  fputs("  \"machines\": [", f);
+  for (int32_t w = 0; w < (r->clocks ? r->num_workers : 1); w++) {
+    const int64_t *numbers = r->machines[w].numbers;
+    int32_t first = 0;
+    while (r->machines[first].numbers[MACHINE_ID] != numbers[MACHINE_ID]) first++;
+    fprintf(f, "%s\n    {\"%s\": ", w ? "," : "", kNames[MACHINE_ID]);
+    fprintf(f, numbers[MACHINE_ID] ? "%d" : "null", (int)first);
+    for (int i = MACHINE_CPUS; i < MACHINE_NUMBERS; i++)
+      fprintf(f, ", \"%s\": %" PRId64, kNames[i], numbers[i]);
+    fputs("}", f);
+  }
+  fputs("],\n", f);
+}
+
 static void write_report(FILE *f, const report *r) {
   const csv_table *table = r->table;
   fputs("{\n", f);
@@ -191,6 +213,7 @@ static void write_report(FILE *f, const report *r) {
   }
   fputs("],\n", f);
   write_clocks(f, r);
+  write_machines(f, r);
   write_wrong(f, r);
   write_outcome(f, r);
   fputs("}\n", f);

@@ -48,7 +48,8 @@ typedef struct {
   int64_t failed_step;
   const contrast_result *contrast;
   int32_t num_workers;
-  const gather_clock *clocks; /* of each worker */
+  const gather_clock *clocks;     /* of each worker */
+  const gather_machine *machines; /* of each worker */
 } report;
 
 /** 0, or -1 with errno: the file could not be written. */

@@ -1,381 +1,321 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a run of train_digits (--report FILE) into one HTML page that needs nothing else.
+"""Turns a run of train_digits (--report FILE) into one HTML page with interactive charts, which needs no network.
 
     report.py RUN.json PAGE.html
-
-The charts are matplotlib's (Debian: python3-matplotlib), inline as SVG; they take the page's colours,
-light or dark.
 """
 
 import argparse
-import html
-import io
+import base64
 import json
 import pathlib
-import string
+import statistics
+import struct
 import sys
+import zlib
 
-try:
-    import matplotlib
-except ImportError:
-    sys.exit("report.py: matplotlib is missing; on Debian: apt install python3-matplotlib")
-matplotlib.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
-from matplotlib.ticker import MaxNLocator  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "charts"))
+from charts import Page, table, text, tiles  # noqa: E402  (found through the path above)
 
-KINDS = {"compute": "#3d85c6", "all_reduce": "#e07b39", "update": "#4e9f6d"}
-TRAIN, TEST = "#8a8f98", "#3d85c6"
+KINDS = (("compute", "compute"), ("wait", "wait"), ("reduce", "reduce"), ("update", "update"))
 MAX_PICTURES = 32
 MAX_REPLICAS = 32
-# matplotlib writes colours it knows; the page wants its own, which change with the reader's light or dark
-# mode.
-INK, LINE = "#010203", "#040506"
-PAGE_COLOURS = {INK: "currentColor", LINE: "var(--line)"}
-
-plt.rcParams.update(
-    {
-        "axes.edgecolor": LINE,
-        "axes.labelcolor": INK,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.axisbelow": True,
-        "axes.titlesize": 11,
-        "axes.titlelocation": "left",
-        "grid.color": LINE,
-        "font.size": 9.5,
-        "legend.frameon": False,
-        "savefig.transparent": True,
-        "svg.hashsalt": "digits",
-        "text.color": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "xtick.labelsize": 8.5,
-        "ytick.labelsize": 8.5,
-    }
-)
 
 
-def svg(figure, what):
-    """The figure as an inline <svg>; `what` is for readers who cannot see it."""
-    out = io.StringIO()
-    figure.savefig(out, format="svg", bbox_inches="tight", pad_inches=0.05, metadata={"Date": None})
-    plt.close(figure)
-    text = out.getvalue()
-    text = text[text.index("<svg") :]
-    for ours, page in PAGE_COLOURS.items():
-        text = text.replace(ours, page)
-    return text.replace("<svg", f'<svg role="img" aria-label="{html.escape(what)}"', 1)
-
-
-def curves(run):
-    """Loss and accuracy by epoch."""
-    epochs = range(1, len(run["epochs"]) + 1)
-    figure, (loss, accuracy) = plt.subplots(1, 2, figsize=(10, 3.1), gridspec_kw={"wspace": 0.18})
-    for axes, field, title in ((loss, "loss", "Loss (cross-entropy)"), (accuracy, "accuracy", "Accuracy")):
-        marker = "o" if len(epochs) < 3 else None
-        for part, name, colour in (("train", "training", TRAIN), ("test", "held out", TEST)):
-            values = [epoch[f"{part}_{field}"] for epoch in run["epochs"]]
-            axes.plot(epochs, values, color=colour, label=name, linewidth=1.8, marker=marker)
-        axes.set_title(title)
-        axes.set_xlabel("epoch")
-        axes.set_xlim(0.5, len(epochs) + 0.5)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(axis="y", linewidth=0.6)
-    loss.set_ylim(bottom=0)
-    accuracy.set_ylim(top=1.005)
-    loss.legend(loc="upper right")
-    return svg(figure, "Loss and accuracy by epoch")
-
-
-def mark_steps(axes, events, steps, origin, unit_ns):
-    """A line where a step begins, and its number where there is room for it."""
-    room_ns = (max(e[3] for e in events) - origin) * 0.085
-    free_from = origin
-    for step in steps:
-        start_ns = min(e[2] for e in events if e[0] == step)
-        start = (start_ns - origin) / unit_ns
-        axes.axvline(start, color=LINE, linewidth=0.8, zorder=0)
-        if start_ns >= free_from:
-            where = ("data", "axes fraction")
-            axes.annotate(f" step {step}", (start, 1), xycoords=where, va="bottom", fontsize=8)
-            free_from = start_ns + room_ns
+def split_all_reduce(run):
+    """Each replica's events as (step, kind, start, end, CPU time), in seconds since the first one. An all_reduce becomes
+    the wait for the last replica, and the reduce after it."""
+    origin = min((e[2] for replica in run["replicas"] for e in replica["events"]), default=0)
+    arrived = {}
+    for replica in run["replicas"]:
+        for step, kind, start, _, _ in replica["events"]:
+            if kind == "all_reduce":
+                arrived[step] = max(start, arrived.get(step, start))
+    out = []
+    for replica in run["replicas"]:
+        events = []
+        for step, kind, start, end, cpu in replica["events"]:
+            parts = [(kind, start, end)]
+            if kind == "all_reduce":
+                last = min(arrived[step], end)
+                parts = [("wait", start, last), ("reduce", last, end)]
+            events += [(step, k, (a - origin) / 1e9, (b - origin) / 1e9, cpu / 1e9) for k, a, b in parts]
+        out.append(events)
+    return out
 
 
 def name_of(run, replica):
-    """Replicas are numbered through all workers, worker by worker, each with as many."""
+    """Replicas are numbered across the workers; each worker has the same number of them."""
     if run["num_workers"] == 1:
         return f"replica {replica}"
     return f"worker {replica * run['num_workers'] // run['num_replicas']}, replica {replica}"
 
 
-def draw_events(axes, run, steps, unit_ns):
-    """One row a replica: what it did in `steps`, from the first one's start."""
-    events = [[e for e in replica["events"] if e[0] in steps] for replica in run["replicas"]]
-    origin = min(e[2] for row in events for e in row)
-    for kind, colour in KINDS.items():
-        for row, of_replica in enumerate(events):
-            bars = [((e[2] - origin) / unit_ns, (e[3] - e[2]) / unit_ns) for e in of_replica if e[1] == kind]
-            axes.broken_barh(bars, (row - 0.36, 0.72), facecolors=colour, label=kind if row == 0 else None)
-    mark_steps(axes, [e for row in events for e in row], steps, origin, unit_ns)
-    axes.set_yticks(range(len(events)), [name_of(run, r) for r in range(len(events))])
-    axes.set_ylim(len(events) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+def count(number, noun):
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def typical_step(run, steps):
-    """The step of median length."""
-
-    def length(step):
-        events = [e for replica in run["replicas"] for e in replica["events"] if e[0] == step]
-        return max(e[3] for e in events) - min(e[2] for e in events)
-
-    return sorted(steps, key=length)[len(steps) // 2]
+def typical(events, kind):
+    """How long a replica takes for `kind` in a step: the mean over the replicas, the median over the steps."""
+    steps = {}
+    for step, _, start, end, _ in (e for row in events for e in row if e[1] == kind):
+        steps.setdefault(step, []).append(end - start)
+    return f"{1e6 * statistics.median(map(statistics.mean, steps.values())):,.0f} µs" if steps else "0 µs"
 
 
-def timeline(run):
-    """The latest steps, and below them one step."""
-    steps = sorted({e[0] for replica in run["replicas"] for e in replica["events"]})
-    if not steps:
-        return "<p>No step was taken.</p>"
-    height = max(0.8, min(0.32 * len(run["replicas"]), 8))
-    figure, (wide, near) = plt.subplots(
-        2, 1, figsize=(10, 2 * height + 1.1), gridspec_kw={"hspace": 0.9 / height}
-    )
-    draw_events(wide, run, steps, 1e6)
-    wide.set_xlabel("milliseconds")
-    draw_events(near, run, [typical_step(run, steps)], 1e3)
-    near.set_xlabel("microseconds")
-    handles, labels = wide.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower right", ncols=3, bbox_to_anchor=(0.9, 0.92 + 0.04 / height))
-    return svg(figure, "What each replica did in the latest steps")
+def busy_machine(run):
+    """The reason why waiting shows a busy machine, as a clause; None if it does not show one.
 
-
-def pictures(run):
-    """The held-out digits that the model got wrong."""
-    wrong = run["wrong"][:MAX_PICTURES]
-    columns = 8
-    rows = -(-len(wrong) // columns)
-    figure, grid = plt.subplots(
-        rows, columns, figsize=(10, 1.5 * rows), squeeze=False, gridspec_kw={"hspace": 0.45, "wspace": 0.2}
-    )
-    for axes in grid.flat:
-        axes.set_axis_off()
-    for axes, digit in zip(grid.flat, wrong):
-        pixels = [digit["features"][8 * row : 8 * row + 8] for row in range(8)]
-        axes.imshow(pixels, cmap="gray_r", vmin=0, interpolation="nearest")
-        axes.set_title(f"{digit['label']} read as {digit['predicted']}", fontsize=9, loc="center", pad=4)
-    return svg(figure, "Digits that the model got wrong")
-
-
-def replicas_shown(run):
-    left_out = run["num_replicas"] > MAX_REPLICAS
-    return f"the first {MAX_REPLICAS} replicas" if left_out else "each replica"
-
-
-def time_table(run):
-    """Where each replica's time went."""
-    rows = []
-    for r, replica in enumerate(run["replicas"]):
-        total = sum(replica["total_ns"].values()) or 1
-        cells = "".join(
-            f"<td>{replica['total_ns'][kind] / 1e6:,.1f} ms <small>{replica['total_ns'][kind] / total:.1%}"
-            "</small></td>"
-            for kind in KINDS
-        )
-        rows.append(f"<tr><th scope=row>{name_of(run, r)}</th>{cells}</tr>")
-    head = "".join(f'<th scope=col><i style="background:{c}"></i>{k}</th>' for k, c in KINDS.items())
-    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def runs_section(run):
-    """The same training with several numbers of replicas."""
-    if len(run["runs"]) < 2:
-        return ""
-    first = run["runs"][0]["seconds"]
-    kinds = ("compute", "all_reduce", "update")
-    rows = "".join(
-        f"<tr><th scope=row>{'one core' if one['one_core'] else one['num_replicas']}</th><td>{one['seconds']:,.3f}</td>"
-        + "".join(f"<td>{one[kind]:,.3f}</td>" for kind in kinds)
-        + f"<td>{one['seconds'] - sum(one[kind] for kind in kinds):,.3f}</td>"
-        f"<td>{first / one['seconds']:.2f}</td><td>{one['test_accuracy']:.3f}</td>"
-        f"<td><code>{one['parameters'][:16]}</code></td></tr>"
-        for one in run["runs"]
-    )
-    equal = len({one["parameters"] for one in run["runs"]}) == 1
-    heads = ("replicas", "seconds", *kinds, "rest", "speed-up", "test accuracy", "parameters (SHA-256)")
-    head = "".join(f"<th scope=col>{name}</th>" for name in heads)
-    return (
-        f"<h2>One training, {len(run['runs'])} runs</h2><p class=lead>Their parameters "
-        f"{'are equal, bit for bit' if equal else 'differ'}. The seconds are made of the four next "
-        f"columns, in the mean over the replicas; the speed-up is against one core. The rest of this page is about the last "
-        f"run.</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    )
-
-
-def wrong_section(run):
-    wrong, total = run["wrong"], run["test_rows"]
-    title = f"<h2>What it got wrong: {len(wrong)} of {total:,}</h2>"
-    if run["features"] != 64 or not wrong:
-        return title
-    shown = f"<p>The first {MAX_PICTURES} of them.</p>" if len(wrong) > MAX_PICTURES else ""
-    return f"{title}{shown}<div class=chart>{pictures(run)}</div>"
+    The threads must have spent at least 20% of the replicas' time ready to run without a CPU, and there must be a cause.
+    If the kernel does not report that time, computing must have been off the CPU as much.
+    """
+    processes = len(run["machines"])
+    for machine in {m["machine"]: m for m in run["machines"] if m["machine"] is not None}.values():
+        own = [m for m in run["machines"] if m["machine"] == machine["machine"]]
+        replicas = run["num_replicas"] * len(own) // processes
+        wall, cpus = machine["wall_ns"] or 1, machine["all_cpus"]
+        others = (machine["busy_ns"] - sum(m["own_ns"] for m in own)) / wall
+        stolen = machine["stolen_ns"] / wall / cpus
+        delay = sum(m["delay_ns"] for m in own)
+        computing = sum(r["total_ns"]["compute"] for r in run["replicas"]) or 1
+        off_cpu = 1 - sum(r["cpu_ns"]["compute"] for r in run["replicas"]) / computing
+        if (delay / (wall * replicas) if delay else off_cpu) < 0.2:
+            continue
+        causes = []
+        if 0 < machine["cpus"] < replicas:
+            causes.append(f"{replicas} replicas shared {count(machine['cpus'], 'CPU')}")
+        if others > 0.1 * cpus:
+            causes.append(f"other programs used {min(others, cpus):.1f} of {count(cpus, 'CPU')}")
+        if stolen > 0.05:
+            causes.append(f"the hypervisor gave {stolen:.0%} of the CPU time to other virtual machines")
+        if causes:
+            waited = f", and the run's threads waited {delay / 1e9:,.1f} s in total for a free CPU" if delay else ""
+            return " and ".join(causes) + waited
+    return None
 
 
 def notices(run):
-    """What was out of the ordinary."""
     out = []
     if run["interrupted"]:
-        out.append(f"<p class=notice>Stopped by Ctrl-C after step {run['steps']:,}.</p>")
-    if run["failure"]:
-        failure = run["failure"]
+        out.append(f"<p>The run was stopped by Ctrl-C after step {run['steps']:,}.</p>")
+    if failure := run["failure"]:
         out.append(
-            f"<div class=notice><p>Replica {failure['replica']} failed in step {failure['step']:,}; training "
-            f"went on from that step. What the others were told ({failure['status']}):</p>"
-            f"<pre>{html.escape(failure['text'])}</pre></div>"
+            f"<p>Replica {failure['replica']} failed in step {failure['step']:,}. The training then repeated that step and "
+            f"continued. In the failed step, the other replicas got {failure['status']} with this report:</p>"
+            f"<pre>{text(failure['text'])}</pre>"
         )
-    return "".join(out)
+    if reason := busy_machine(run):
+        what = "Waiting" if run["num_replicas"] > 1 else "A slow run"
+        out.append(f"<p>{what} in this report shows a busy machine, not the cost of libdist: {text(reason)}.</p>")
+    return "".join(f"<div class=notice role=note>{notice}</div>" for notice in out)
 
 
-def tiles(run):
-    speed = run["examples_per_second"]
-    shown = [
-        ("test accuracy", f"{run['test_accuracy']:.3f}"),
-        ("replicas", str(run["num_replicas"])),
-        ("parameters", f"{run['num_parameters']:,}"),
-        ("steps", f"{run['steps']:,}"),
-    ]
+def summary(run, seconds):
+    numbers = [("test accuracy", f"{run['test_accuracy']:.3f}")]
+    if run["epochs"]:
+        numbers.append(("training time", f"{seconds:,.2f} s"))
     if run["num_workers"] > 1:
-        shown.insert(1, ("workers", str(run["num_workers"])))
-    if speed:
-        shown.append(("examples/s in the whole training", f"{speed['training']:,}"))
-    return "".join(f"<div><b>{value}</b>{name}</div>" for name, value in shown)
+        numbers.append(("workers", run["num_workers"]))
+    numbers += [("replicas", run["num_replicas"]), ("steps", f"{run['steps']:,}")]
+    numbers.append(("parameters", f"{run['num_parameters']:,}"))
+    if run["examples_per_second"]:
+        numbers.append(("examples/s", f"{run['examples_per_second']['training']:,}"))
+    same = "data, seed, number of epochs and " + ("number of replicas" if run["numerics"] == "ordered" else "reproducible sums")
+    told = f"<p>SHA-256 of all parameters: <code>{run['parameters']}</code>"
+    if not run["interrupted"]:
+        told += f"<br><span class=quiet>Every run with the same {same} gives this hash, on any machine.</span>"
+    return f"{tiles(numbers)}{told}</p>"
+
+
+def what_to_look_at(run, events):
+    items = []
+    if len(run["runs"]) > 1:
+        items.append('<a href="#runs">The runs</a> compare several numbers of replicas.')
+    if run["epochs"]:
+        best = max(range(len(run["epochs"])), key=lambda i: run["epochs"][i]["test_accuracy"])
+        items.append(
+            f'<a href="#curves">The curves</a>: the accuracy on held-out rows was highest in epoch {best + 1}, with '
+            f"{run['epochs'][best]['test_accuracy']:.3f}."
+        )
+    if any(events):
+        told = f"in a typical step, a replica computes for {typical(events, 'compute')}"
+        if run["num_replicas"] > 1:
+            adds = "adds" if run["num_workers"] == 1 else "exchanges and adds"
+            told += f", waits {typical(events, 'wait')} for the slowest replica and {adds} gradients for "
+            told += typical(events, "reduce")
+        items.append(f'<a href="#timeline">The timeline</a>: {told}.')
+    items.append(f'<a href="#wrong">The errors</a>: {len(run["wrong"])} of {count(run["test_rows"], "held-out row")}.')
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+
+
+def add_runs(page, run):
+    """The same training with several numbers of replicas."""
+    if len(run["runs"]) < 2:
+        return
+    equal = len({one["parameters"] for one in run["runs"]}) == 1
+    names = ["one core" if one["one_core"] else count(one["num_replicas"], "replica") for one in run["runs"]]
+    kinds = (("compute", "compute"), ("all_reduce", "reduce"), ("update", "update"), ("rest", "rest"))
+    spans, rows = [], []
+    for row, one in enumerate(run["runs"]):
+        parts = [one[kind] for kind, _ in kinds[:3]]
+        parts.append(max(one["seconds"] - sum(parts), 0))
+        starts = [sum(parts[:i]) for i in range(4)]
+        spans += [(row, kind, starts[kind], starts[kind] + parts[kind], "") for kind in range(4)]
+        speed_up = run["runs"][0]["seconds"] / one["seconds"]
+        numbers = (f"{seconds:,.3f}" for seconds in (one["seconds"], *parts))
+        rows.append((names[row], *numbers, f"{speed_up:.2f}", f"{one['test_accuracy']:.3f}", one["parameters"][:16]))
+    page.add(
+        f"<h2 id=runs>{len(rows)} runs of the same training</h2><p>The parameters of all runs "
+        f"{'are equal, bit for bit' if equal else 'differ'}. The bars show the mean over the replicas; all_reduce includes the "
+        f"wait for the slowest replica, and the rest is the time between steps. The remaining sections are about the last "
+        f"run.</p>"
+    )
+    page.timeline("Training time", names, kinds, spans)
+    head = ("replicas", "seconds", *(kind for kind, _ in kinds), "speed-up", "accuracy", "parameters")
+    page.add(table(head, rows, "Seconds, speed-up over one core, and the first 16 digits of the hash"))
+
+
+def add_curves(page, run):
+    page.add("<h2 id=curves>Loss and accuracy</h2>")
+    if not run["epochs"]:
+        page.add("<p>No epoch was finished.</p>")
+        return
+    page.add("<div class=pair>")
+    epochs = list(range(1, len(run["epochs"]) + 1))
+    for field, title in (("loss", "Loss (cross-entropy)"), ("accuracy", "Accuracy")):
+        series = [
+            (name, color, [epoch[f"{color}_{field}"] for epoch in run["epochs"]])
+            for name, color in (("training", "train"), ("held out", "test"))
+        ]
+        page.lines(title, epochs, "epoch", series, from_zero=field == "loss")
+    page.add("</div>")
+
+
+def step_views(events):
+    """Parts of the timeline for its buttons: eight steps, and the step of median length, which is the first of them."""
+    bounds = {}
+    for step, _, start, end, _ in (e for row in events for e in row):
+        low, high = bounds.get(step, (start, end))
+        bounds[step] = min(low, start), max(high, end)
+    steps = sorted(bounds)
+    typical = sorted(steps, key=lambda step: bounds[step][1] - bounds[step][0])[len(steps) // 2]
+    first = max(0, min(steps.index(typical), len(steps) - 8))
+    eight = steps[first : first + 8]
+    return [("8 steps", bounds[eight[0]][0], bounds[eight[-1]][1]), ("1 step", *bounds[typical])]
+
+
+def add_timeline(page, run, events):
+    shown = "each replica" if len(events) == len(run["replicas"]) else f"the first {len(events)} replicas"
+    page.add(f"<h2 id=timeline>Timeline of {shown}</h2>")
+    if not any(events):
+        page.add("<p>No step was taken.</p>")
+        return
+    page.add(
+        "<p>In an all-reduce, each replica waits until the last one arrives; then they add the gradients. Gaps are the time "
+        "between steps: the replica's thread wakes up or waits for a CPU, the next batch is prepared, or the model is tested "
+        "after an epoch. To zoom, drag across a chart or use the buttons; a double click shows all of it.</p>"
+    )
+    numbers = {kind: number for number, (kind, _) in enumerate(KINDS)}
+    notes = {"compute": ", {} µs on a CPU", "update": ", {} µs on a CPU"}
+    spans = [
+        (row, numbers[kind], start, end, f"step {step}" + notes.get(kind, "").format(f"{cpu * 1e6:,.0f}"))
+        for row, own in enumerate(events)
+        for step, kind, start, end, cpu in own
+        if start < end
+    ]
+    names = [name_of(run, replica) for replica in range(len(events))]
+    page.timeline("The latest steps", names, KINDS, spans, step_views(events))
+    rows = []
+    kinds = ("compute", "all_reduce", "update")
+    for name, replica in zip(names, run["replicas"]):
+        total, cpu = replica["total_ns"], replica["cpu_ns"]
+        whole = sum(total.values()) or 1
+        cells = [f"{total[kind] / 1e6:,.1f} ({total[kind] / whole:.0%})" for kind in kinds]
+        rows.append((name, *cells, f"{cpu['compute'] / (total['compute'] or 1):.0%}"))
+    page.add(table(("", *kinds, "compute on a CPU"), rows, "Milliseconds in the whole training"))
+
+
+def picture(features):
+    """An 8x8 PNG, gray and alpha, as a data URI."""
+    most = max(max(features), 1e-9)
+    alpha = [max(0, min(255, round(255 * value / most))) for value in features]
+    rows = b"".join(b"\0" + bytes(v for a in alpha[i : i + 8] for v in (0, a)) for i in range(0, 64, 8))
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 4, 0, 0, 0))
+    png = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+def add_wrong(page, run):
+    wrong = run["wrong"]
+    page.add(f"<h2 id=wrong>Errors: {len(wrong)} of {count(run['test_rows'], 'held-out row')}</h2>")
+    if run["features"] != 64 or not wrong:
+        return
+    if len(wrong) > MAX_PICTURES:
+        page.add(f"<p>The first {MAX_PICTURES} of them:</p>")
+    items = ""
+    for digit in wrong[:MAX_PICTURES]:
+        words = text(f"{digit['label']} read as {digit['predicted']}")
+        items += f'<li><img src="{picture(digit["features"])}" alt="" width=104 height=104>{words}</li>'
+    page.add(f"<ul class=digits>{items}</ul>")
 
 
 def clock_of(worker, clock):
-    """How a worker's clock was brought together with worker 0's."""
     if clock["same_machine"]:
-        return f"worker {worker}: on worker 0's machine, so the same clock"
+        return f"worker {worker} runs on worker 0's machine and has the same clock"
     offset, uncertainty = clock["offset_ns"] / 1e3, clock["uncertainty_ns"] / 1e3
     return (
-        f"worker {worker}: {abs(offset):,.1f} us {'behind' if offset < 0 else 'ahead'}, give or take "
-        f"{uncertainty:,.1f} us; its times are shown by worker 0's clock"
+        f"worker {worker}'s clock is {abs(offset):,.1f} µs {'behind' if offset < 0 else 'ahead of'} worker 0's "
+        f"(± {uncertainty:,.1f} µs); its times are shown on worker 0's clock"
     )
 
 
-def facts(run):
-    shown = [
-        ("command", run["command"]),
-        ("seed", str(run["seed"])),
-        ("numerics", run["numerics"]),
-        (
-            "data",
-            f"{pathlib.PurePath(run['data']).name}: {run['rows']:,} rows "
-            f"({run['train_rows']:,} to train on, {run['test_rows']:,} "
-            f"held out), {run['features']} features, {run['classes']} classes",
-        ),
-        ("parameters", f"SHA-256 {run['parameters']}"),
-    ]
-    speed = run["examples_per_second"]
-    if speed:
-        shown.append(
-            (
-                "examples/s",
-                f"{speed['training']:,} in the whole training, {speed['median_epoch']:,} in the median epoch, "
-                f"{speed['best_epoch']:,} in the best",
-            )
-        )
+def add_facts(page, run):
+    rows = f"{run['rows']:,} rows ({run['train_rows']:,} for training, {run['test_rows']:,} held out)"
+    data = f"{pathlib.PurePath(run['data']).name}: {rows}, {run['features']} features, {run['classes']} classes"
+    shown = [("command", run["command"]), ("seed", run["seed"]), ("numerics", run["numerics"]), ("data", data)]
+    if speed := run["examples_per_second"]:
+        told = f"{speed['training']:,} in the whole training, {speed['median_epoch']:,} in the median epoch"
+        shown.append(("examples/s", f"{told}, {speed['best_epoch']:,} in the best"))
     if run["clocks"] and run["num_workers"] > 1:
-        clocks = [clock_of(w, clock) for w, clock in enumerate(run["clocks"]) if w > 0]
-        shown.append(("clocks", "; ".join(clocks)))
+        shown.append(("clocks", "; ".join(clock_of(w, clock) for w, clock in enumerate(run["clocks"]) if w > 0)))
     if run["contrast"]:
-        ours, theirs = run["contrast"]["libdist_ns"], run["contrast"]["std_barrier_ns"]
-        shown.append(
-            (
-                "all_reduce",
-                f"{run['num_parameters']:,} gradients: libdist {ours / 1e3:,.1f} us, std::barrier "
-                f"and loops {theirs / 1e3:,.1f} us",
-            )
-        )
-    return "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in shown)
+        ours, theirs = run["contrast"]["libdist_ns"] / 1e3, run["contrast"]["std_barrier_ns"] / 1e3
+        told = f"{run['num_parameters']:,} gradients: {ours:,.1f} µs with libdist"
+        shown.append(("all_reduce", f"{told}, {theirs:,.1f} µs with std::barrier and loops"))
+    items = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in shown)
+    page.add(f"<h2>Details</h2><dl class=facts>{items}</dl>")
 
 
-PAGE = string.Template("""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>libdist: a training run</title>
-<style>
-:root { color-scheme: light dark; --ground: #fbfbfa; --card: #fff; --ink: #22262b; --quiet: #667;
-  --line: #d9dce1; --notice: #fff4d6; }
-@media (prefers-color-scheme: dark) { :root { --ground: #15181c; --card: #1d2126; --ink: #e4e7eb;
-  --quiet: #98a0aa; --line: #3a4049; --notice: #3d3417; } }
-body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.25rem 4rem; background: var(--ground);
-  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.7rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
-p.lead, small, dt { color: var(--quiet); } p.lead { margin: .2rem 0 1.4rem; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .8rem; }
-.tiles div, .chart { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
-.tiles div { padding: .7rem 1rem; color: var(--quiet); font-size: .9rem; }
-.tiles b { display: block; color: var(--ink); font-size: 1.55rem; font-variant-numeric: tabular-nums; }
-.chart { padding: 1rem; } .chart svg { display: block; width: 100%; height: auto; }
-.chart image { image-rendering: pixelated; }
-table { border-collapse: collapse; width: 100%; margin-top: .9rem; font-variant-numeric: tabular-nums; }
-th { text-align: left; font-weight: 500; }
-th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); }
-th i { display: inline-block; width: .7rem; height: .7rem; border-radius: .15rem; margin-right: .45rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.2rem; margin: 0; }
-dd { margin: 0; overflow-wrap: anywhere; font-family: ui-monospace, monospace;
-  font-size: .88rem; padding-top: .1rem; }
-.notice { background: var(--notice); border-radius: .6rem; padding: .7rem 1rem; margin: 1.2rem 0 0; }
-.notice p { margin: 0; } .notice pre { margin: .5rem 0 0; white-space: pre-wrap; font-size: .85rem; }
-</style>
-<h1>A training run on libdist</h1>
-<p class="lead">Data-parallel: every replica learns on its part of each batch, and all add up their
-gradients.</p>
-<div class="tiles">$tiles</div>
-$notices
-$runs
-<h2>How it learned</h2>
-<div class="chart">$curves</div>
-<h2>What $replicas did</h2>
-<p class="lead">Above, the latest steps; below, the one of median length. In all_reduce a replica waits for
-the slowest, then they add. White is none of the three: before its first bar a replica's thread
-wakes up or waits for a core; between steps the next batch is made, and after an epoch the model is tested.</p>
-<div class="chart">$timeline</div>
-$times
-$wrong
-<h2>The run</h2>
-<dl>$facts</dl>
-</html>
-""")
-
-
-def page(run):
-    return PAGE.substitute(
-        tiles=tiles(run),
-        notices=notices(run),
-        runs=runs_section(run),
-        timeline=timeline(run),
-        replicas=replicas_shown(run),
-        times=time_table(run),
-        curves=curves(run) if run["epochs"] else "<p>No epoch was finished.</p>",
-        wrong=wrong_section(run),
-        facts=facts(run),
+def make_page(run):
+    page = Page("libdist: a training run")
+    events = split_all_reduce(run)
+    page.add(
+        "<h1>A training run with libdist</h1><p class=quiet>Data-parallel training: every replica computes gradients on its "
+        "part of each batch, and an all-reduce adds them up.</p>"
     )
+    page.add(summary(run, sum(epoch["seconds"] for epoch in run["epochs"])))
+    page.add(notices(run))
+    page.add(what_to_look_at(run, events))
+    add_runs(page, run)
+    add_curves(page, run)
+    add_timeline(page, run, events[:MAX_REPLICAS])
+    add_wrong(page, run)
+    add_facts(page, run)
+    return page
 
 
 def main():
     parser = argparse.ArgumentParser(description="Turns a run of train_digits into one HTML page.")
-    parser.add_argument("run", type=pathlib.Path, help="what train_digits --report wrote")
+    parser.add_argument("run", type=pathlib.Path, help="the file that train_digits --report wrote")
     parser.add_argument("page", type=pathlib.Path, help="the page to write")
     arguments = parser.parse_args()
     try:
         run = json.loads(arguments.run.read_text(encoding="utf-8", errors="replace"))
-        run["replicas"] = run["replicas"][:MAX_REPLICAS]
-        arguments.page.write_text(page(run), encoding="utf-8")
+        make_page(run).write(arguments.page)
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"report.py: {arguments.run}: {type(error).__name__}: {error}")
     print(f"report: {arguments.page}")

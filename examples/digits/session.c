@@ -179,8 +179,9 @@ int session_prepare(session *s, int32_t replicas) {
   s->t.replicas[s->first_replica].net.one_core = s->one_core;
   s->t.predictions = s->predictions = calloc((size_t)s->table.rows, sizeof *s->predictions);
   s->epochs = calloc((size_t)s->chosen.epochs, sizeof *s->epochs);
+  s->machines = calloc((size_t)s->num_workers, sizeof *s->machines);
   if (s->place.is_there) s->clocks = calloc((size_t)s->num_workers, sizeof *s->clocks);
-  if (!s->epochs || !s->predictions || (s->place.is_there && !s->clocks)) {
+  if (!s->epochs || !s->predictions || !s->machines || (s->place.is_there && !s->clocks)) {
     fputs("train_digits: no memory for the results\n", stderr);
     return EXIT_FAILURE;
   }
@@ -280,6 +281,8 @@ static dist_status test_epoch(session *s, report_epoch *out) {
 }
 
 int session_train(session *s) {
+  int64_t *machine = s->machines[s->worker].numbers;
+  machine_read(machine);
   for (int32_t i = 0; i < s->chosen.epochs && !session_is_stopping(s); i++) {
     progress_state state;
     report_epoch epoch;
@@ -290,6 +293,7 @@ int session_train(session *s) {
     s->epochs[s->num_epochs++] = epoch;
     if (s->worker == 0) progress_epoch(&s->shown, &state, epoch.test_accuracy);
   }
+  machine_since(machine);
   if (s->num_epochs > 0 && s->worker == 0) {
     const report_speed speed = report_speed_of(s->epochs, s->num_epochs, s->train.rows);
     char training[PROGRESS_NUMBER_BYTES], median[PROGRESS_NUMBER_BYTES], best[PROGRESS_NUMBER_BYTES];
@@ -303,13 +307,14 @@ int session_train(session *s) {
     progress_clear(&s->shown);
     printf("interrupted after step %lld\n", (long long)s->t.step);
   }
-  return gather_results(&s->t, s->table.rows, s->clocks) ? session_say("results") : 0;
+  return gather_results(&s->t, s->table.rows, s->clocks, s->machines) ? session_say("results") : 0;
 }
 
 void session_end_run(session *s) {
   free(s->epochs);
   free(s->predictions);
   free(s->clocks);
+  free(s->machines);
   trainer_destroy(&s->t);
   dist_dataset_destroy(s->train_set);
   dist_dataset_destroy(s->test_set);

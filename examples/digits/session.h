@@ -41,7 +41,8 @@ typedef struct {
   dist_status failed_status;        /* of that all_reduce */
   int32_t failed_replica;
   int64_t failed_step;
-  gather_clock *clocks; /* of each worker, where they are processes; NULL: all have this one's */
+  gather_clock *clocks;     /* of each worker, where they are processes; NULL: all have this one's */
+  gather_machine *machines; /* of each worker, over the training; in the end worker 0 has all */
 } session;
 
 /** Finds out what this process is: one of the workers of a job, or all there is. */

@@ -8,11 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-int64_t trainer_now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+#include "machine.h"
+
+int64_t trainer_now_ns(void) { return machine_clock_ns(CLOCK_MONOTONIC); }
 
 static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -99,9 +97,19 @@ static dist_status return_score(dist_replica *replica, network_score score, dist
   return dist_value_create_tensor(dist_replica_strategy(replica), &tensor, out_result);
 }
 
-static void record(trainer_replica *own, int64_t step, int32_t kind, int64_t start_ns, int64_t end_ns) {
-  own->events[own->num_events++ % TRAINER_EVENTS] = (trainer_event){step, kind, start_ns, end_ns};
-  own->total_ns[kind] += end_ns - start_ns;
+// A time of the steady clock and the CPU time of the calling thread.
+typedef struct {
+  int64_t wall_ns, cpu_ns;
+} moment;
+
+static moment now(void) { return (moment){trainer_now_ns(), machine_clock_ns(CLOCK_THREAD_CPUTIME_ID)}; }
+
+static void record(trainer_replica *own, int64_t step, int32_t kind, moment start, moment end) {
+  const int64_t cpu_ns = end.cpu_ns - start.cpu_ns;
+  own->events[own->num_events++ % TRAINER_EVENTS] =
+      (trainer_event){step, kind, start.wall_ns, end.wall_ns, cpu_ns};
+  own->total_ns[kind] += end.wall_ns - start.wall_ns;
+  own->cpu_ns[kind] += cpu_ns;
 }
 
 // Gradients of the batch's mean loss, for each micro-batch of the part.
@@ -143,13 +151,13 @@ static dist_status train_replica(dist_replica *replica, dist_value *args, dist_v
   const trainer *t = user_data;
   const int32_t id = dist_replica_id(replica);
   trainer_replica *own = &t->replicas[id];
-  const int64_t started = trainer_now_ns();
+  const moment started = now();
   batch_part part;
   network_score score;
   dist_status status = open_part(args, &part);
   if (!status) status = compute_gradients(replica, t, &part, own, &score);
   if (status) return status;
-  const int64_t computed = trainer_now_ns();
+  const moment computed = now();
   record(own, t->step, TRAINER_COMPUTE, started, computed);
   if (t->step == t->fault_step && id == t->fault_replica) {
     char message[96];
@@ -162,10 +170,10 @@ static dist_status train_replica(dist_replica *replica, dist_value *args, dist_v
     snprintf(own->report, sizeof own->report, "%s", dist_last_error());
     return own->told;
   }
-  const int64_t reduced = trainer_now_ns();
+  const moment reduced = now();
   record(own, t->step, TRAINER_ALL_REDUCE, computed, reduced);
   if ((status = network_descend(replica, &t->parameters, &own->gradients[0], t->rate))) return status;
-  record(own, t->step, TRAINER_UPDATE, reduced, trainer_now_ns());
+  record(own, t->step, TRAINER_UPDATE, reduced, now());
   return return_score(replica, score, out_result);
 }
 

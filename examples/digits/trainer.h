@@ -24,9 +24,10 @@ typedef struct {
   int64_t step; /* from 1 */
   int32_t kind; /* TRAINER_... */
   int64_t start_ns, end_ns;
+  int64_t cpu_ns; /* for how long its thread was on a CPU meanwhile */
 } trainer_event;
 
-enum { TRAINER_EVENTS = 8 * TRAINER_KINDS }; /* the latest eight steps */
+enum { TRAINER_EVENTS = 64 * TRAINER_KINDS }; /* the latest 64 steps */
 enum { TRAINER_TEXT_BYTES = 2048 };
 
 /** One replica's own: written by that replica alone. */
@@ -35,9 +36,10 @@ typedef struct {
   network_gradients *gradients;         /* of each micro-batch of its part; [0] becomes the sum over all */
   trainer_event events[TRAINER_EVENTS]; /* a ring: event k is at k % TRAINER_EVENTS */
   int64_t num_events;                   /* since the start */
-  int64_t total_ns[TRAINER_KINDS];
-  dist_status told;                /* how the latest all_reduce ended for it */
-  char report[TRAINER_TEXT_BYTES]; /* where that is no DIST_OK: libdist's words */
+  int64_t total_ns[TRAINER_KINDS];      /* time since the start, by kind */
+  int64_t cpu_ns[TRAINER_KINDS];        /* CPU time of its thread, by kind */
+  dist_status told;                     /* how the latest all_reduce ended for it */
+  char report[TRAINER_TEXT_BYTES];      /* where that is no DIST_OK: libdist's words */
 } trainer_replica;
 
 typedef struct {
