@@ -143,8 +143,8 @@ DIST_API void dist_batcher_options_init(dist_batcher_options *options, uint32_t 
  *          RESOURCE_EXHAUSTED  memory is exhausted.
  *          any                 like dist_instances_open(), if it opens the instances.
  */
-DIST_API DIST_NODISCARD dist_status dist_batcher_create(dist_strategy *strategy, dist_batch_fn step, void *user_data,
-                                                        const dist_batcher_options *options,
+DIST_API DIST_NODISCARD dist_status dist_batcher_create(dist_strategy *strategy, dist_batch_fn step,
+                                                        void *user_data, const dist_batcher_options *options,
                                                         dist_batcher **out_batcher);
 
 /** Options of an item. */
@@ -178,7 +178,8 @@ DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct
  *          FAILED_PRECONDITION  like dist_submit().
  */
 DIST_API DIST_NODISCARD dist_status dist_batcher_submit(dist_batcher *batcher, void *user_data,
-                                                        const dist_item_options *options, dist_work **out_work);
+                                                        const dist_item_options *options,
+                                                        dist_work **out_work);
 
 /**
  * Returns the number of waiting items and of items on instances. out_waiting and out_active may be NULL. Any thread may

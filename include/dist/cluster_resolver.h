@@ -45,8 +45,7 @@ typedef struct dist_cluster_resolver_options {
   const char *rpc_layer;    /* "grpc": prefixed to addresses with "://"; "" = no prefix */
   const char *environment;  /* name of the platform on which the cluster runs: "google", "" */
   /* simple resolvers only: the result of dist_cluster_resolver_master() if no task is given */
-  const char *
-      session_address;
+  const char *session_address;
   const char *tf_config;    /* value of TF_CONFIG; NULL = the environment variable */
   dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_cluster_resolver_options;
@@ -103,8 +102,7 @@ typedef struct dist_slurm_options {
   int32_t gpus_per_host;      /* 0 = none; GPUs are then not distributed */
   int32_t gpus_per_task;      /* 0 = as many as every task of a host can have */
   /* only name and num_tasks of each job are used; NULL = one job, "worker", with all tasks */
-  const dist_cluster_job
-      *jobs;
+  const dist_cluster_job *jobs;
   size_t num_jobs; /* number of jobs */
 } dist_slurm_options;
 #define DIST_SLURM_OPTIONS_INIT \

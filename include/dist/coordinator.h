@@ -121,12 +121,10 @@ typedef struct dist_ps_variable_options {
   uint32_t struct_size;
   int32_t max_staleness; /* maximum age of a cached read, in closures of a worker; 0 = no caching */
   /* number of parts per dimension, like dist_partition_fn; NULL = use the partitioner */
-  const int64_t *
-      partitions;
+  const int64_t *partitions;
   size_t num_partitions; /* number of dimensions; 0 = as if partitions were NULL */
   /* place the parts with those of this variable, for optimizer states; may be NULL */
-  const char *
-      colocate_with;
+  const char *colocate_with;
 } dist_ps_variable_options;
 #define DIST_PS_VARIABLE_OPTIONS_INIT \
   { sizeof(dist_ps_variable_options), 0, 0, 0, 0 }

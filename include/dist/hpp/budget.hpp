@@ -74,7 +74,8 @@ class executor {
     }
   }
 
-  std::unique_ptr<std::function<bool(task)>> execute_;  // its address stays the same when the executor is moved
+  std::unique_ptr<std::function<bool(task)>>
+      execute_;  // its address stays the same when the executor is moved
   dist_executor c_ = DIST_EXECUTOR_INIT;
 };
 

@@ -49,9 +49,9 @@ class group : public group_ref {
 // ---- Options ---------------------------------------------------------------------------------------------
 
 struct collective_options {
-  const char *tag = nullptr;                 // name for reports, equal on all members
-  int64_t timeout_ns = 0;                    // longest wait for a peer, in ns; 0 = the strategy's; < 0 = no limit
-  group_ref group = {};                      // participating group; default: all replicas
+  const char *tag = nullptr;  // name for reports, equal on all members
+  int64_t timeout_ns = 0;     // longest wait for a peer, in ns; 0 = the strategy's; < 0 = no limit
+  group_ref group = {};       // participating group; default: all replicas
   int32_t numerics = DIST_NUMERICS_ORDERED;  // 0 = the strategy's
   int32_t axis = 0;
   const double *weights = nullptr;  // MEAN: one weight per contribution, on all members or on none

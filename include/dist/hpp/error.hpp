@@ -57,7 +57,7 @@ class error : public std::runtime_error {
   int32_t replica() const noexcept { return replica_; }  // replica at fault; -1 = none
   int32_t logical_device() const noexcept {
     return logical_device_;
-  }                                                            // of the replica at fault; -1 = the whole replica
+  }  // of the replica at fault; -1 = the whole replica
   int32_t collective() const noexcept { return collective_; }  // DIST_COLLECTIVE_...
   int32_t group() const noexcept { return group_; }            // 0 = all replicas
   int64_t sequence() const noexcept { return sequence_; }
@@ -128,7 +128,8 @@ class failures {
       const std::lock_guard<std::mutex> lock(mutex_);
       for (entry &each : all_) {
         if (each.who != who || each.text != text) continue;
-        each.thrown = std::current_exception();  // the same error again, from a source that is asked repeatedly
+        each.thrown =
+            std::current_exception();  // the same error again, from a source that is asked repeatedly
         return status;
       }
       all_.push_back({who, status, std::move(text), std::current_exception()});
