@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena: a oneTBB arena for loops that wait for no peer. It starts threads at the first loop that needs them.
-// The calling thread always takes part, and returns when the loop is done. Loops may be helped by the host's threads
-// instead (executor.hpp).
+// A oneTBB task arena for loops that never wait for a peer. It starts its threads when the first loop needs
+// them. The calling thread always takes part and returns when the loop is complete. If the host supplies an
+// executor, its threads help with the loops instead (executor.hpp).
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancel: how the host asks runs and collectives to end, from any thread.
+// Lets the host cancel runs, requests and collectives from any thread.
+//
+// A Cancel holds a list of links. Each cancellable operation inserts its link for as long as it can be
+// cancelled; signal() calls deliver() on every link of the list.
+//
+// Invariant: delivery and removal of a link take the same mutex. So a signal never reaches an operation whose
+// link has been removed, and a link may be destroyed as soon as it has been removed.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The properties of each collective, in one table, which all code that is common to several collectives
-// reads. A new collective is a new row.
+// The properties of every collective, in one table. All code that several collectives share reads this table,
+// so that adding a collective means adding a row.
 #pragma once
 
 #include <cstddef>

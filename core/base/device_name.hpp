@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of devices, as TensorFlow spells them: "/job:localhost/replica:0/task:0/device:CPU:1",
-// "/device:CPU:1", "CPU:1", "cpu:1". A device is a name for the place of a replica: what runs there is a host
-// thread, whatever its type says.
+// Parses and formats device names in TensorFlow's spelling: "/job:localhost/replica:0/task:0/device:CPU:1",
+// "/device:CPU:1", "CPU:1", "cpu:1". A device name only identifies the place of a replica. Whatever device
+// type it contains, the replica is a host thread.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executor: threads of the host's that help with loops. It is asked for help, never waited for: a loop is done when its
-// caller finds no part left and those who help have returned from theirs, however late the others are called.
+// Executor: host threads that help libdist with parallel loops.
+//
+// Invariant: a loop never depends on the executor to make progress. Its caller takes parts until none are
+// left and then waits only for helpers that are already running a part. A helper that starts late finds
+// nothing to do.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What RapidJSON's writers need: a text as their output, and memory for the depth that they keep.
+// The output stream and the allocator that RapidJSON's writers need: the JSON is appended to a string, and
+// the memory for the nesting stack comes from libdist's Memory.
 #pragma once
 
 #include <rapidjson/writer.h>

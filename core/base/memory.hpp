@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: the host's allocator as a memory resource, and objects that are counted and live in it.
+// Memory: the host's allocator as a std::pmr::memory_resource, and reference-counted objects that live in it.
 //
-// Everything that libdist keeps is allocated here. A refusal throws std::bad_alloc, which only the control
-// plane may meet; the C ABI turns it into RESOURCE_EXHAUSTED.
+// All memory that outlives a call is allocated here. Memory::allocate() throws std::bad_alloc if the host's
+// allocator fails. Only the control plane may use functions that throw; the C ABI converts the exception to
+// RESOURCE_EXHAUSTED.
+//
+// Invariant: every object holds a reference to its Memory, so a Memory is destroyed after the last object in
+// it.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that TensorFlow gives to what dist/types.h numbers: for printing, and for reading programs'
-// settings.
+// TensorFlow's names for the enumerators of dist/types.h. They are used to print settings and to parse the
+// settings of programs.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas by number. A replica has two: one among those of its process, by which its components, copies, seats
-// and recorders are found, and one among those of all processes together, which programs see and reports name.
-// They are two types that do not convert, and how many there are is asked for by name too, so that each use
-// says which it means. What is done where there is one replica alone is mostly for one in all processes.
+// Replica numbers. A replica has two of them: its number in this process, which indexes components, variable
+// copies, seats and recorders, and its number among the replicas of all processes, which programs see and
+// reports use. They have two types that do not convert to each other. ReplicaCount keeps the corresponding
+// counts apart too, so that each use states which one it means. Special cases for a single replica usually
+// mean a single one in all processes.
 #pragma once
 
 #include <cstddef>

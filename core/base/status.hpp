@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status: what a call came to. The words that go with a failure live in a thread-local record, so that
-// making, returning and copying a status never allocates and never throws.
+// Status: the result of a call. The message of a failure is stored in a thread-local record, so a Status is
+// only a code.
+//
+// Invariant: creating, returning and copying a Status never allocates and never throws. The record describes
+// the latest failure on its thread; it stays valid until the next failure there.
 #pragma once
 
 #include <cstddef>

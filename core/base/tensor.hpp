@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types and tensor views: names, sizes, and the checks that every view from outside passes once.
+// Element types and tensor views: their names and sizes, and the validation that every view from outside
+// passes once.
 #pragma once
 
 #include <array>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule for texts that leave the library, whatever the host put into them: they are UTF-8 without control
-// characters, which could break a line or steer a terminal. What breaks the rule is shown as:
+// Sanitizes text that leaves the library. Such text is valid UTF-8 without control characters, which could
+// break a line or control a terminal. Offending bytes are replaced:
 //
-//     a byte that is no UTF-8    U+FFFD
-//     a control character        \n, \t, or \x and two digits
+//     a byte that is not valid UTF-8    U+FFFD
+//     a control character               \n, \t, or \x and two hexadecimal digits
 //
-// Texts that may have several lines (an error's message, whose words may be the host's) keep \n and \t.
+// Texts that may span several lines, such as error messages, keep \n and \t.
 #pragma once
 
 #include <cstddef>

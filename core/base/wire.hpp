@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How numbers and texts are written into messages between processes: field by field, little-endian, without gaps,
-// so that a message does not depend on who compiled it.
+// Encodes numbers and strings in messages between processes. Fields are written one by one, little-endian and
+// without padding, so the encoding does not depend on the compiler or the platform.
 #pragma once
 
 #include <cstddef>

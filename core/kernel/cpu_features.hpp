@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which SIMD targets a CPU has, from what it says of itself. All of a target's features are asked for, as Highway does, and
-// whether the system keeps their registers.
+// Determines which SIMD targets the CPU supports, from CPUID. Like Highway, it requires all features of a
+// target, and that the operating system saves the registers.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quotients, for each dtype. The reduction kernels have none, since no reduction divides element by element.
-// These are plain loops.
+// Element-wise quotients for each dtype, as plain loops. No reduction divides element by element, so the
+// reduction kernels have no quotient.
 #pragma once
 
 #include <cstddef>

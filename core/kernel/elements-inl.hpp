@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel loads, folds and stores elements, compiled once for each SIMD target. An element class has
+// Defines how a kernel loads, folds and stores elements. Compiled once for each SIMD target. An element class
+// has
 //
-//     In, Out      tags of the lanes in memory: as many lanes of each, Out a full vector of them
+//     In, Out      tags of the lanes in memory; both have the same number of lanes, and Out is a full vector
 //     Value        what is folded: one or two vectors
 //     kLanes       lanes in memory per element (complex64: 2)
-//     load(from)   a Value of full In vectors; widen(raw): the same from a vector in a register
+//     load(from)   loads a Value of full In vectors; widen(raw) makes it from a vector in a register
 //     apply(a, b)  one step of the fold
 //     finish(v)    the Out vector to store
 #include "core/kernel/ops-inl.hpp"

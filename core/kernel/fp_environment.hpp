@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating-point environment in which every sum is computed: it rounds to nearest and keeps subnormals. A
-// host may run in another one (flush-to-zero, another rounding mode), on which results must not depend.
+// The floating-point environment of every sum: round to nearest, keep subnormals. A host may have another
+// rounding mode or flush-to-zero enabled; results must not depend on that.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Highway's headers need of a library, and the SIMD targets of this CPU.
+// Supplies the functions that Highway's headers expect from its library, and detects the SIMD targets of this
+// CPU.
 #include "core/kernel/highway_names.hpp"
 //
 #include "core/kernel/cpu_features.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes memory by other memory, element by element, as assignments and rows change a variable's copy.
+// Updates memory element by element from other memory. Assignments and row updates of variables use it.
 #pragma once
 
 #include <cstddef>

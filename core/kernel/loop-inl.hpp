@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of every SIMD kernel, compiled once for each target. It does blocks of a few vectors, then single
-// vectors, then a part of one. The element class (elements-inl.hpp) says what is done to lanes.
+// The loop of every SIMD kernel, compiled once for each target. It processes blocks of a few vectors, then
+// single vectors, then a partial vector. The element class (elements-inl.hpp) defines the operation on lanes.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts f64 to 16-bit floats, through f32 but without rounding twice. Called within an FpEnvironment.
+// Converts f64 to 16-bit floats through f32 without double rounding. Must be called within an FpEnvironment.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on vectors, compiled once for each SIMD target. In each lane, an operator gives the same bits as
-// the operator of its name in reduce_scalar.cpp.
+// Operators on vectors, compiled once for each SIMD target.
+//
+// Invariant: in each lane, an operator produces the same bits as the operator of that name in
+// reduce_scalar.cpp.
 #include "hwy/highway.h"
 
 #if defined(DIST_KERNEL_OPS_INL_HPP) == defined(HWY_TARGET_TOGGLE)

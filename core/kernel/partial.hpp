@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds in several steps. reduce_kernel(), weighted_mean() and exact_kernel() do one pass over all sources;
-// here the sources may be cut anywhere into partials. However they are cut, the bits are those of one pass:
+// Folds in several steps. reduce_kernel(), weighted_mean() and exact_kernel() fold all sources in one pass.
+// Here the sources can be cut anywhere into partials, with the same result to the bit:
 //
-//     fold_partial() of the first sources            ─► accumulator
-//     fold_partial() of the next ones, continuing    ─► accumulator, any number of times
-//     finish_partial()                               ─► destinations
+//     fold_partial() of the first sources              -> accumulator
+//     fold_partial() of the next ones, continuing it   -> accumulator, any number of times
+//     finish_partial()                                 -> destinations
 //
-// By the tree of tree.hpp, each aligned block of sources has a subtotal instead, and neighbours are joined:
+// For a TREE fold (tree.hpp), each aligned block of sources has a subtotal instead, and neighbours are
+// joined:
 //
-//     fold_subtree() of each block                   ─► accumulators
-//     join_subtrees() of blocks that join, and at the end of the rest from right to left
-//     finish_partial()                               ─► destinations
+//     fold_subtree() of each block                     -> accumulators
+//     join_subtrees() of blocks that are neighbours; at the end, the remaining ones from right to left
+//     finish_partial()                                 -> destinations
 //
-// An accumulator has the values that a pass has in registers at that point, so it may be sent to another
-// process and continued there. Sources stay in their order, and no sum is rounded early. As every kernel,
-// these are called within an FpEnvironment.
+// An accumulator holds the values that a single pass would have in registers at that point, so it can be sent
+// to another process and continued there.
+//
+// Invariant: sources keep their order, and no sum is rounded early. Like all kernels, these functions must be
+// called within an FpEnvironment.
 #pragma once
 
 #include <cstddef>

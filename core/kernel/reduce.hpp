@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction kernels for each dtype and operator, by the SIMD of the running CPU (Google Highway). All CPUs
-// give the same bits.
+// Reduction kernels for each dtype and operator, using the SIMD instructions of the running CPU (Google
+// Highway).
 //
 //     for i in 0 .. count-1:
 //       acc = src[0][i];   for p in 1 .. num_src-1:  acc = op(acc, src[p][i])      (left to right)
 //       for d in 0 .. num_dst-1:  dst[d][i] = finish(acc)
 //
-// A kernel knows no thread and no group; it is a pure function of its sources. A destination may be a source
-// at the same address; it overlaps none otherwise.
+// A destination may be identical to a source; any other overlap is forbidden. The caller must be inside an
+// FpEnvironment.
+//
+// Invariant: a kernel is a pure function of its sources, with the same bits on every CPU. It knows no thread
+// and no group, and it accesses no memory except its elements.
 #pragma once
 
 #include <cstddef>

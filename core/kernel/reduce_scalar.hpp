@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference kernels: the loops of reduce.hpp in plain C++. Every SIMD target must give the same results.
-// A CPU for which the build has no SIMD target uses these.
+// The reference kernels: the loops of reduce.hpp in plain C++. Every SIMD target must produce the same
+// results. They also run on CPUs for which the build has no SIMD target.
 #pragma once
 
 #include "core/kernel/reduce.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The update of each SIMD target (this file is compiled once for each), and plain loops for the rest.
+// The fused update, compiled once for each SIMD target, and plain loops for the remaining operations.
 #include "core/kernel/sgd.hpp"
 #include "core/kernel/highway_names.hpp"
 

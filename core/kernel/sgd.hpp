@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of a fused step on a piece of a parameter, after its gradient has been reduced. For f32 and
-// f64. Every operation is rounded in the parameter's type, except squares, which are computed and added in
-// f64. The code fixes the order in which squares are added, so that all SIMD targets give the same bits.
-// Buffers need no alignment.
+// The arithmetic of a fused optimizer step on a range of a parameter, after its gradient has been reduced. It
+// supports f32 and f64. Every operation rounds to the parameter's type, except squares, which are computed
+// and added in f64. Buffers need no alignment.
+//
+// Invariant: the code fixes the order in which squares are added, so all SIMD targets produce the same bits.
 #pragma once
 
 #include <cstddef>

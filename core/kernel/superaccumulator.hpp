@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact sum of any number of doubles. It depends only on which numbers were added, not on their order. It
-// has only integers, so that no floating-point environment matters, and it may be copied as bytes.
+// The exact sum of any number of doubles, as a wide fixed-point number.
+//
+// Invariant: the state depends only on which numbers were added, not on their order. It consists of integers
+// only, so the floating-point environment does not affect it, and it may be copied as bytes.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SIMD targets that kernels are compiled for, and how tests find one by its name. Kernels include this before
-// Highway.
+// The SIMD targets that kernels are compiled for, and a lookup by name for tests. Kernels include this header
+// before any Highway header.
 #pragma once
 
 // Only CPUs from before 2010 would use SSSE3. Arm's scalable vectors have no fixed size, so that they can be

@@ -7,12 +7,12 @@
 //
 //     N = 7:   ((0 1) (2 3))  ((4 5) 6)
 //
-// The first m contributions of T(a, n) do not depend on n, so that each aligned block of a power of two is
-// folded alone: of 2^k contributions from a multiple of 2^k on. A range of n contributions that begins
-// anywhere is at most 2 * ceil(log2 n) such blocks (one where n is 1), and whoever has it need not know N to
-// fold them. Up to three contributions, the tree is the fold from left to right.
+// The first m contributions of T(a, n) are folded independently of n. So every aligned block of 2^k
+// contributions, beginning at a multiple of 2^k, has a subtotal of its own. A range of n contributions that
+// begins anywhere consists of at most 2 * ceil(log2 n) such blocks (one if n is 1), and folding it does not
+// require knowing N. For up to three contributions, the tree equals the fold from left to right.
 //
-// A block's subtotal has the accumulator's type, as every node of the tree (partial.hpp).
+// A subtotal has the accumulator's type, like every other value inside the tree (partial.hpp).
 #pragma once
 
 #include <bit>

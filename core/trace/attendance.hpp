@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attendance: who comes last to a collective of several workers, and how long the others wait for it. Clocks of workers
-// differ, so that they tell each other durations alone, and each worker has a verdict of its own:
+// Attendance: determines which worker comes last to a collective, and how long the others wait for it. The
+// clocks of workers differ, so workers exchange durations only, and each worker decides for itself:
 //
-//     Every worker says which of its members came last, and how long its others, which had all come, waited for that one.
-//     A worker measures for each other one how long after its own members that one's word came; 0 where it was there
-//     before this worker waited. The worker that was waited for longest is last; where none was, it is this one.
-//     The last worker's last member is charged with the time for which nobody else was waited for: since the worker before
-//     it came, or the member before it on its own worker, whichever is later. If it is a member of this worker, with
-//     what this worker's others waited for it, as what other workers waited is theirs to say.
+//     Every worker reports which of its members arrived last, and how long its other members, all of which had
+//     arrived, waited for that one.
+//     For each peer, a worker measures the time from its own last arrival until the peer's message arrives; 0
+//     if the message was there already. The worker with the longest such time is last; if all times are 0, it
+//     is this worker itself.
+//     The last member of the last worker is charged with the time in which only it was missing: since the
+//     second-last worker arrived or the second-last member of its own worker, whichever is later. If it is a
+//     member of this worker, it is charged with the wait of this worker's other members, since each worker
+//     accounts for its own waits.
 //
-// Where workers come closer together than a message takes, each may take the other for the last.
+// If workers arrive within the latency of a message, each may consider the other one last.
 #pragma once
 
 #include <cstddef>

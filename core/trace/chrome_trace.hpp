@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot in Chrome's trace-event format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+// Writes a snapshot in Chrome's trace-event format, which Perfetto (ui.perfetto.dev) and chrome://tracing
+// open.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exposition: Prometheus' text exposition format (version 0.0.4), for who writes counters and gauges.
+// Writes counters and gauges in Prometheus' text exposition format (version 0.0.4).
 #pragma once
 
 #include <cinttypes>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histogram: how often a time was about how long. One thread adds to it; any may read, at any time.
+// Histogram: counts durations by magnitude. One thread adds to it; any thread may read it at any time.
 //
-// It counts ticks, so that adding takes no conversion: four buckets for each power of two, in memory of a fixed size. What is
-// shown has fewer buckets, of nanoseconds: a time may count as up to a quarter longer there than it was, never as shorter.
+// It counts clock ticks, so that adding needs no conversion: four buckets for each power of two, in a fixed
+// amount of memory. The output has fewer buckets, in nanoseconds; there a duration may be overstated by up to
+// a quarter, but is never understated.
 #pragma once
 
 #include <bit>

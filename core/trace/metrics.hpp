@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strategy's counters and gauges in Prometheus' text exposition format (version 0.0.4).
+// Writes a strategy's counters and gauges in Prometheus' text exposition format (version 0.0.4).
 #pragma once
 
 #include <cstddef>

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder: the latest events of one replica, and sums over all of them since the beginning.
+// Recorder: the latest events of one replica, and totals over all of its events.
 //
-// An event is a collective, or a run of the replica's function. It is written when the replica comes, so that
-// a trace that is taken while all wait shows who waits where, and completed when the replica goes on. The
-// ring reuses its slots in turn.
+// An event is a collective, or a run of the replica's function. It is written when the replica arrives and
+// completed when the replica continues, so a trace that is taken while everybody waits shows which replica
+// waits where. The ring reuses its slots in turn.
 //
-// One thread writes at a time; any may read, at any time, without a lock. Each slot is a sequence lock: its
-// version is odd while the slot is written, and says which event is in it:
+// Invariant: one thread writes at a time; any thread may read at any time without a lock, and a reader never
+// disturbs the writer. Each slot is a sequence lock. Its version is odd while the slot is being written, and
+// identifies the event in it:
 //
 //     4 i + 1   event i is being written          4 i + 2   event i has begun
-//     4 i + 3   its end is being written          4 i + 4   event i is over
+//     4 i + 3   its end is being written          4 i + 4   event i has ended
 //
-// Memory orders. A reader keeps what it read between two looks that found the same version. Stores of the
-// event are releases and its loads acquires: a reader that read a word of a later event then sees, at the
-// second look, the odd version of that event. A slot is never read before it was written: readers read
-// `count_` first.
+// Memory orders. A reader keeps what it read only if the version is the same before and after. The stores of
+// an event are releases and its loads are acquires: if a reader has read a word of a later event, its second
+// load of the version sees at least the odd version of that event. Readers load `count_` first, so they never
+// read a slot that has not been written.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshot: the events that a strategy's recorders hold at one moment, and the rounds that they make.
+// Snapshot: the events in a strategy's recorders at one moment, and the rounds they form.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans: what a server, or a coordinator, has done and when, as a trace shows it. Unlike the flight recorder, which replicas
-// write, a log of spans is written by any thread, and for what takes at least some microseconds.
+// Spans: what a server or a coordinator has done, and when, for traces. Unlike the flight recorder, which
+// replicas write without a lock, a span log can be written by any thread. It is meant for operations that
+// take at least some microseconds.
 #pragma once
 
 #include <cstddef>

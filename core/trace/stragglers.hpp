@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stragglers: the replicas that came last to rounds, how often, and by how much.
+// Stragglers: how often each replica arrived last at a round, and by how much.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TextOut: text that goes to the host's callback in pieces.
+// TextOut: passes text to the host's callback in chunks.
 #pragma once
 
 #include <cstddef>

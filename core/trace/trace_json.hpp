@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TraceJson: the words of Chrome's trace-event format, for who writes a trace.
+// TraceJson: writes the elements of Chrome's trace-event format.
 #pragma once
 
 #include <rapidjson/writer.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of CPUs, and threads that are bound to them.
+// CPU sets, and threads that are bound to them.
 #pragma once
 
 #include <array>

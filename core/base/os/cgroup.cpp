@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// proc/self/cgroup names this process's group in each hierarchy, proc/self/mountinfo says where a hierarchy
-// is mounted and which part of it. In a container the two need not fit together: the group may be named as
-// the host sees it, or lie outside what is mounted. What is mounted is then all there is to ask.
+// /proc/self/cgroup names this process's group in each hierarchy, and /proc/self/mountinfo says where each
+// hierarchy is mounted and which part of it. In a container the two may not match: the group's path may be
+// the host's path, or lie outside the mounted part. In these cases only the mounted part can be read.
 #include "core/base/os/cgroup.hpp"
 
 #include <charconv>

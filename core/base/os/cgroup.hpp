@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many CPUs' worth of time a Linux control group leaves to this process.
+// Reads the CPU quota of this process's Linux control group, in CPUs.
 #pragma once
 
 namespace dist {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process may use of the machine.
+// The CPUs and caches that this process may use.
 #pragma once
 
 #include <cstddef>

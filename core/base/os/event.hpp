@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventDescriptor: a descriptor that is readable while it is set, for a host's poll() and its like.
+// EventDescriptor: a file descriptor that is readable while the event is set, for poll(), epoll and similar
+// calls.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: read at any place, or written beside an old one, whose place they take when all is on the disk.
+// File access: reads at any offset, and writes to a temporary file that atomically replaces the old one once
+// its data is on the disk.
 //
-// Messages say what failed, in the system's words, but not the file's path: the caller knows that.
+// Error messages contain the system's reason but not the path, which the caller knows.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knowing that one is in a forked child, without a system call: threads do not survive a fork, so a
-// strategy's handles must give an error there and never wait.
+// Detects a forked child without a system call. Threads do not survive a fork, so in a child every call on a
+// strategy's handles must fail and must never wait.
 #pragma once
 
 #include <atomic>

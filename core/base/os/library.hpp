@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared libraries that are loaded on demand.
+// Loads shared libraries at run time.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping until a word changes, with a time-out: what std::atomic::wait lacks.
+// Sleeps until a word changes or a timeout expires; std::atomic::wait has no timeout.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes whose signals the host shall not get.
+// Writes that must not raise SIGPIPE in the host.
 #pragma once
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes over a connected socket, as many as go without waiting, and without a signal.
+// Sends and receives as many bytes as a connected socket takes without blocking, and never raises a signal.
 #pragma once
 
 #include <cstddef>

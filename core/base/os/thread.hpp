@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of the operating system: making and naming them, their signals, their place.
+// Operating system threads: creation, names, signal masks and stack sizes.
 #pragma once
 
 #include <pthread.h>
