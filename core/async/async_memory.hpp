@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AsyncMemory: how much memory a strategy's queued asynchronous collectives take together, and its limit.
+// AsyncMemory: accounts for and limits the memory of a strategy's queued asynchronous collectives.
 #pragma once
 
 #include <algorithm>

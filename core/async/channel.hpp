@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel: a group's asynchronous collectives. The k-th that a member issues meets the k-th of each peer in a
-// place (places.hpp). The last member to come compares the signatures, opens the place's pack (pack.hpp), and
-// submits it to oneTBB. Any number can be under way. If they would take more memory than the strategy allows,
-// a member that issues another waits for its oldest one, and does blocks of it meanwhile, as in any wait.
+// Channel: the asynchronous collectives of a group. The k-th collective that a member issues meets the k-th
+// one of each peer in a place (places.hpp). The last member to arrive there compares the signatures, opens
+// the place's pack (pack.hpp), and submits it to oneTBB. Any number of collectives can be under way.
+//
+// Invariant: the queued collectives of a strategy use no more memory than it allows. A member that would
+// exceed the limit waits for its oldest collective, and does blocks of it meanwhile, as in any wait.
 #pragma once
 
 #include <atomic>

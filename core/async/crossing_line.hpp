@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrossingLine: a group's asynchronous collectives that all members of this worker have come to, on their way to those
-// of the other workers. They go in the order of their numbers, which is the same on all workers, kAtATime of them at a
-// time; each has a part of the staging memory.
+// CrossingLine: sends a group's asynchronous collectives to the other workers once all members of this worker
+// have arrived. They go in the order of their numbers, which is the same on all workers. At most kAtATime are
+// in flight, and each uses a part of the staging memory.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crossings: what is under way between the workers of a strategy while nobody waits inside it: asynchronous and planned
-// collectives, of all its groups. Whoever waits for anything calls advance(). When a message has come, oneTBB's threads
-// do, where there are any: so they go on also while the replicas compute.
+// Crossings: all asynchronous and planned collectives of a strategy that are in flight between workers. A
+// thread that waits for anything calls advance(). When a message arrives, oneTBB's threads call it too, if
+// there are any, so collectives also make progress while the replicas compute.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostWork: what a dist_work is: a member's handle of a collective (work.hpp), or a request (core/serve).
+// HostWork: the object behind a dist_work, which is a member's handle of a collective (work.hpp) or a request
+// (core/serve).
 #pragma once
 
 #include <cstddef>

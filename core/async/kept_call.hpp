@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call with copies of its tensors' descriptions, as the caller's may end before the work does. The tensors'
+// KeptCall: a copy of a call and of its tensors' descriptors, which must outlive the caller's. The tensors'
 // data are not copied.
 #pragma once
 

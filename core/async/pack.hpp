@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pack: an exchange among members that do not wait for each other. Each says when its tensors may be touched.
-// The last member to come opens the pack. Then every thread that has time does blocks of it: oneTBB's
-// workers, and members that wait or test. A thread that does blocks waits for nobody.
+// Pack: an exchange among members that do not wait for each other. Each member announces when its tensors may
+// be touched, and the last one opens the pack. Then any thread that has time does blocks of it: oneTBB's
+// workers, and members that wait or test.
 //
-// The blocks lie in lanes, as many as members can run at the same time. Each lane is a range that is read in
-// order. A thread begins with the same lane in every round, so that its core finds in its cache what it left
-// there.
+// Invariant: a thread that does blocks waits for nobody.
 //
-// One pack is used for rounds 1, 2, ... Members come to round s + 1 only after round s is complete.
+// The blocks are divided into as many lanes as members can run at the same time. Each lane is a range that is
+// processed in order. A thread begins with the same lane in every round, so that its data may still be in its
+// core's cache.
 //
-//     arrive()   a member's tensors are ready; the last one prepares the exchange, then open(), or abandon()
-//     help()     does blocks while there are any
+// A pack is used for rounds 1, 2, ... Members arrive at round s + 1 only after round s is complete.
+//
+//     arrive()   a member's tensors are ready; the last member prepares the exchange and calls open() or abandon()
+//     help()     does blocks until none are left
 //     complete() all blocks of a round are done
-//     close()    a member gives up: afterwards nobody touches its tensors for this round. If all had come,
-//                no further block is begun, and it waits for those under way. If not, the pack cannot open
-//                any more. Either way the pack can be used again only after reset()
+//     close()    a member gives up; afterwards nobody touches its tensors in this round. If all members had
+//                arrived, no further block is started and it waits for the blocks in progress. Otherwise the pack
+//                can no longer open. In both cases the pack must be reset() before it is used again
 #pragma once
 
 #include <atomic>

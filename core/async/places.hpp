@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places: a group's asynchronous collectives meet here, each in a place of its own. There are as many places
-// as collectives under way.
+// Places: where a group's asynchronous collectives meet. Each collective under way has a place of its own.
 //
-// A chunk has kPlaces places, for consecutive numbers, and what each member brings to them. The chunks form a
-// list in the order of numbers. Each member goes along it at its own pace. The first member that comes to the
-// end adds a chunk, which happens once in kPlaces collectives. When all collectives of a chunk are complete,
-// and all members have passed it, it rests until it is used again. The chunk that has rested the shortest is
-// used first, as it is most likely in a cache. So a few collectives under way use few chunks, even if there
-// once were many, and the cost of one collective does not depend on how many there are.
+// A chunk holds kPlaces places for consecutive numbers, and what each member brings to them. The chunks form
+// a list in the order of numbers, and each member walks along it at its own pace. The first member that
+// reaches the end adds a chunk, which happens once in kPlaces collectives. A chunk is free for reuse once all
+// its collectives are complete and all members have passed it. The most recently freed chunk is used first,
+// because it is most likely to be in a cache. So a few collectives under way use few chunks, even if there
+// were many once, and the cost of a collective does not depend on how many there are.
 //
-// A member may still hold a work of a chunk that is used again. It sees larger numbers there, which tell that
-// its own collective is complete. Chunks are freed only between runs, when nobody holds one.
+// A member may still hold a work whose chunk has been reused. It finds larger numbers there, which tell it
+// that its own collective is complete. Chunks are freed only between runs, when nobody holds one.
 #pragma once
 
 #include <atomic>

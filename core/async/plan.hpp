@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planned collectives: they are checked, compared and copied once, and then run any number of times.
+// Planned collectives are validated, compared and copied once, and can then be started any number of times.
 //
-// Making a plan is itself a collective. Afterwards a round costs each member one comparison (has a run failed
-// since?) and one addition for each pack, but no allocation, lock or signature. A list is exchanged in packs
-// of about the size that the caller asked for. A pack begins as soon as all members have said that its
-// tensors are ready, so that one pack is exchanged while the next is being computed.
+// Creating a plan is itself a collective. Afterwards a round costs each member one comparison (has a run
+// failed since?) and one atomic addition for each pack. There is no allocation, no lock and no signature. A
+// list of tensors is divided into packs of about the size that the caller asked for. A pack starts as soon as
+// all members have announced that its tensors are ready, so that one pack is exchanged while the next one is
+// being computed.
 //
-// A run that fails may stop members at different rounds, so that plans made before it cannot be used any
-// more. Over several workers that holds wherever it has failed: before its first round in a run a member waits for
-// the others to say how the run before has ended, and later rounds look whether that is known.
+// Invariant: plans made before a failed run are unusable, because the members may have stopped at different
+// rounds. With several workers this holds wherever the run has failed: before its first round in a run, a
+// member waits until the other workers have reported how the previous run ended, and later rounds check
+// whether that is known.
 //
-// Where the group has members of other workers, each pack has a stream of its own to those (crossings.hpp), so that
-// workers may begin packs, and plans, in different orders.
+// If the group has members on other workers, each pack has its own stream to them (crossings.hpp), so that
+// workers may start packs and plans in different orders.
 #pragma once
 
 #include <atomic>

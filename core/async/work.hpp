@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work: one member's handle of a collective that is under way or planned. Only that member's thread uses it.
+// Work: a member's handle of an asynchronous or planned collective. Only that member's thread may use it.
 #pragma once
 
 #include <cstddef>

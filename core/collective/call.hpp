@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call: what one member of a collective asks for, checked as far as one member can see.
+// Call: the arguments of one member's collective, validated as far as one member can do that.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckedCalls: the calls of one member that were found good. Loops make the same calls over and over. If a
-// call differs from an earlier one only in its tensors' addresses, it is not checked again, and its signature
-// is taken from the earlier one.
+// CheckedCalls: a cache of one member's validated calls. Loops repeat the same calls. A call that differs
+// from an earlier one only in its tensors' addresses is not validated again, and it reuses the earlier
+// signature.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on tensors: a member states what it came for, meets its peers, and does its share of the work
-// (exchange.hpp) on the route that route.hpp gives.
+// Blocking collectives on tensors. A member validates its call, publishes its signature, meets its peers, and
+// does its share of the work (exchange.hpp) with the algorithm that route.hpp selects.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange: the work of one collective on which all members agree, in pieces that any thread may do.
+// Exchange: the work of one collective on which all members agree, split into pieces that any thread may do.
 //
-// The work is a list of tasks (task_list.hpp), which depends on sizes alone. This class knows the buffers
-// that a task reads and writes, and what is done to the elements.
+// The work is a list of tasks (task_list.hpp), which depends only on sizes. This class adds the buffers that
+// a task reads and writes, and the operation on the elements. A thread may run pieces only while the members'
+// buffers may be touched, that is between enter() and finish() in a group, or while the pack is open.
+//
+// Invariant: an element is folded in the same order whichever thread does it and however the work is cut, so
+// the bits never depend on that.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an exchange folds elements that lie side by side, in the order that the call's numerics say.
+// How an exchange folds contiguous elements in the order that the call's numerics prescribe.
 #include <algorithm>
 #include <cstring>
 

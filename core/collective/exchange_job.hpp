@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange::Job: what a piece of an exchange reads and writes.
+// Exchange::Job: the buffers that a piece of an exchange reads and writes.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an exchange makes the prefixes of a scan.
+// How an exchange computes the prefixes of a scan.
 #include <algorithm>
 #include <cstring>
 #include <utility>

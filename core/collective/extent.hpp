@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extent: the memory of a tensor.
+// Extent: the memory range of a tensor.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange::first_refusing(): whether the tensors of all members fit together, by one look for all. If each
-// member were compared with every other one, that would take longer than the exchange itself.
+// Exchange::first_refusing(): checks in one pass whether the tensors of all members fit together. Comparing
+// every member with every other one would take longer than the exchange itself.
 #include <algorithm>
 
 #include "core/collective/exchange.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Member: who makes a collective.
+// Member: the identity and the resources of a replica that makes a collective.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An all_reduce of one tensor of each member, in a group with a CPU for every member: what loops of training
-// and inference repeat. It needs no list of tasks.
+// all_reduce of one tensor per member in a group with a CPU for every member. Training and inference loops
+// repeat this call, so it has a fast path without a task list.
 #pragma once
 
 #include <bit>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elements of a list of tensors are divided among the members of a group. Pure arithmetic.
+// Divides the elements of a list of tensors among the members of a group. This is pure arithmetic.
 //
-// A list is exchanged as a whole: its tensors follow each other in a space of 64-byte units, and each tensor
-// begins a new unit. A member's part is a range of units, and so is a block, which any member may take. No
-// byte is copied for this. Elements of the host's operator are not cut: then a unit holds whole elements, and
-// has another size.
+// A list is exchanged as a whole. Its tensors are laid end to end in a space of 64-byte units, and each
+// tensor begins a new unit; nothing is copied for this. A member's part is a range of units. So is a block,
+// which any member may take. With a host operator, elements must not be cut: then a unit holds whole elements
+// and may have another size.
+//
+// Invariant: no two members write to the same unit.
 #pragma once
 
 #include <algorithm>

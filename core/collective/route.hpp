@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Route: in which way a collective is done. It is a pure function of what is equal for all members.
+// Route: the algorithm of a collective. It is a pure function of values that are equal for all members.
 //
 //     bytes                     a CPU for every member               oversubscribed
 //     <= most_that_travels()    all_reduce of one tensor: kTravels   kAlone
@@ -7,10 +7,10 @@
 //     <= kStaticBytes           kParts                               kBlocks
 //     above                     kBlocks                              kBlocks
 //
-// In an oversubscribed group the last member to come decides, which knows what all bring: `bytes` are those
-// that one member gets.
+// In an oversubscribed group the last member to arrive decides, because it sees what all members bring;
+// `bytes` is then the size of one member's result.
 //
-// An element is folded in the same order on all routes, so that all give the same bits.
+// Invariant: every route folds an element in the same order, so all routes produce the same bits.
 #pragma once
 
 #include <algorithm>

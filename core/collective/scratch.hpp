@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch: the memory that a thread uses on its stack while it does a piece of a collective: a pointer to
-// each member's tensor, a weight for each, and room to fold or pack elements in. All of these share one
-// block, since a host's thread may have a small stack. dist.h says how much of the stack a call takes; this
-// block is most of it.
+// Scratch: the stack memory of a thread that does a piece of a collective: a pointer to each member's tensor,
+// a weight for each, and room to fold or pack elements. They share one block, because a host thread may have
+// a small stack. dist.h documents how much stack a call needs; most of it is this block.
 #pragma once
 
 #include <algorithm>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaskList: the tasks of a collective: which region of which tensor goes from which members to which. It
-// depends on sizes alone and reads no element, so that a member's buffers may be anywhere.
+// TaskList: the tasks of a collective. A task makes one tensor from others: it copies or reduces a region of
+// tensors of some members into tensors of other members. The list depends only on sizes and reads no element,
+// so the buffers may be anywhere.
 //
-// core/base/collective_traits.hpp says for each collective what its tasks are:
+// core/base/collective_traits.hpp defines the tasks of each collective:
 //
 //     collective        tasks of a tensor           sources                  destinations
-//     all_reduce        one                         all inputs               all outputs, or the one that all share
+//     all_reduce        one                         all inputs               all outputs, or the shared one
 //     reduce            one                         all inputs               the root's output
 //     reduce_scatter    one for each r              all inputs' part r       output r
 //     broadcast         one                         the root's input         all outputs
@@ -16,8 +17,10 @@
 //     permute           one for each r              the input of r's source  output r
 //     scan              one                         all inputs               all outputs, each its own prefix
 //
-// Laid end to end, the tasks are a space of units (partition.hpp), which members share. How an element is
-// folded does not depend on its unit, so the bits do not depend on which member does it.
+// Laid end to end, the tasks form a space of units (partition.hpp) that the members share.
+//
+// Invariant: the fold of an element does not depend on its unit, so the bits do not depend on which member
+// does it.
 #pragma once
 
 #include <algorithm>

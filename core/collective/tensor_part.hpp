@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies a range of a region's elements between a tensor, which may have gaps, and bytes without any.
+// Copies a range of a region's elements between a tensor, which may be strided, and contiguous bytes.
 #pragma once
 
 #include <algorithm>

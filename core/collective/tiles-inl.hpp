@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that collectives on tiles share: the round, and copies between members.
+// What the collectives on tiles share: the round, and copies between members.
 #pragma once
 
 #include <algorithm>

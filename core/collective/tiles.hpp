@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on one tensor of which each member has a part: halos and resharding. Each member copies the
-// elements that it needs from its peers' parts.
+// Collectives on one tensor that is divided among the members: halo exchange and resharding. Each member
+// copies the elements that it needs out of its peers' parts.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Travel: small tensors that go beside the slots, so that members meet once. Each member takes what it gets
-// from copies of what its peers bring, and nobody waits until all are done with its buffers.
+// Travel: small tensors are copied into or beside the slots, so that the members meet only once. Each member
+// computes its result from the copies of what its peers bring, and nobody has to wait until all are done with
+// its buffers.
 //
-// An all_reduce of a few tensors brings them one behind the other, and before them the addresses of its outputs: to read
-// a peer's list of tensors, more lines would have to travel.
+// An all_reduce of a few tensors brings their elements one after the other, preceded by the addresses of its
+// outputs: reading a peer's list of tensors would move more cache lines between cores.
 //
-// Parts may have sizes that peers do not know before they meet. So each member says for itself whether its
-// tensors travel, and offers them as well: if those of some member stay, or what all bring does not fit
-// together, all go the way of large tensors. All see the same slots, and come to the same answer.
+// Parts may have sizes that peers do not know before they meet. So each member decides on its own whether its
+// tensors travel, and publishes its offer as well. If some member's tensors stay, or all of them together do
+// not fit, all members use the algorithm for large tensors instead.
+//
+// Invariant: all members see the same slots and so make the same decision.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk: the elements of a tensor with gaps, in row-major order; packed into a dense buffer, and back.
+// Walk: iterates over the elements of a strided tensor in row-major order; packs them into a dense buffer,
+// and unpacks them.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several workers: members of other workers become payloads of bytes that lie here, and are read as
-// members' buffers are. So everything that an exchange can do, with the bits of one process that has all members.
+// Collectives over several workers. The tensors of other workers' members arrive as payloads in local memory,
+// and are read like the buffers of local members. So an exchange does everything that it does in one process,
+// with the same bits as if one process had all members.
 #pragma once
 
 #include "core/base/status.hpp"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerCrossing: an asynchronous or planned collective on its way between workers. All members of this worker have come
-// to it, and nobody waits: whoever has time calls advance(), one thread at a time.
+// WorkerCrossing: an asynchronous or planned collective while it is exchanged between workers. All members of
+// this worker have arrived at it. Nobody waits inside: a thread that has time calls advance(), one thread at
+// a time.
 //
-//     kUnderWay   messages go to and fro; also while a failure is being told
-//     kHere       what all members bring is here: exchange() is the work that is left, which any threads may share
+//     kUnderWay   messages are in flight, also while a failure is being reported
+//     kHere       everything that the members bring is here; exchange() is the remaining work, which any threads
+//                 may share
 //     kDone       the outputs are written
 //     kStopped    the group is poisoned, and the members' tensors are not touched any more
 #pragma once

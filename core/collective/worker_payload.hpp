@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a member brings to a collective over several workers, as the bytes of its payload:
+// The payload of a member: the bytes that describe what it brings to a collective over several workers.
 //
-//     how many lists of tensors (0: none), whether there are splits and weights, its destination and source
-//     part and whole of each tensor along the axis, where the collective cuts or joins     2n
-//     begins of the splits, where given                                                    members + 1
-//     weights, where given                                                                 one a list
-//     elements of each list's tensors, dense, each tensor from a multiple of 64 bytes on, where the payload is complete
+//     number of tensor lists (0: none), flags for splits and weights, destination and source
+//     part and whole of each tensor along the axis, if the collective cuts or joins        2n
+//     starts of the splits, if given                                                       members + 1
+//     weights, if given                                                                    one for each list
+//     elements of each list's tensors, dense, each tensor aligned to 64 bytes, if the payload is complete
 //
-// Numbers are as in wire.hpp. Of calls that say nothing of this kind, a payload has the elements alone, or nothing.
+// Numbers are encoded as in wire.hpp. If a call has none of these properties, the payload consists of the
+// elements only, or is empty.
 #pragma once
 
 #include <cstddef>

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerPieces: one member's side of a collective's tensors on their way between workers, as the schedule says, piece
-// by piece. Members copy from their inputs to staging memory, and from there to their outputs. A piece that lies side by
-// side in the tensors themselves is not copied, where it would be the only thing in a message, or is folded here: then
-// peers, or a transport, touch a member's buffers, but only between lines, when no member can leave. Nothing here waits:
+// WorkerPieces: one member's part in moving a collective's tensors between workers, piece by piece, according
+// to the schedule. Members copy from their inputs to staging memory and from there to their outputs. A piece
+// that is contiguous in the tensor is not copied if it is the only content of a message or is folded here;
+// then peers, or a transport, access a member's buffers directly, but only between the steps below, while no
+// member can leave. Nothing here waits:
 //
-//     next          where the next piece lies in staging memory, which is made large enough once
-//     pack          own tensors' elements                          each member its own
-//     ins           is passed on to owners; where nothing is folded, to those who want it
-//     fold          what all members bring for this worker's lane  members share it
-//     outs          results are passed on, where all workers want them
-//     unpack        into own outputs                               each member its own
+//     next          finds the place of the next piece in staging memory, which is made large enough once
+//     pack          copies elements of the member's own tensors    each member its own
+//     ins           sends them to owners; if nothing is folded, to the workers that need them
+//     fold          folds what all members bring for this worker   members share it
+//     outs          sends results, if all workers need them
+//     unpack        copies into the member's own outputs           each member its own
 //
-// Each line begins when all members of the worker have ended the one before.
+// Invariant: a step begins when all members of the worker have completed the previous one.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerRoute: in which way a collective's tensors go between workers. It is a pure function of sizes: nothing is
-// measured, so that a program does the same in every run.
+// WorkerRoute: the algorithm that moves a collective's tensors between workers. It is a pure function of
+// sizes and measures nothing, so that a program does the same in every run.
 //
-//     kTogether   all workers get all tensors, with what the members say about them: one message each way
-//     kOwner      each range of the result has an owner among the workers, which gets what it is made of, folds, and
-//                 sends it to those who want it; in pieces
+//     kTogether   all workers get all tensors together with the members' descriptions: one message each way
+//     kOwner      each range of the result has an owner among the workers. The owner receives the inputs of its
+//                 range, folds them, and sends the result to the workers that need it, in pieces
 //
-// An element is folded in the same order on both, so that both give the same bits.
+// Invariant: both fold an element in the same order, so they produce the same bits.
 #pragma once
 
 #include <cstddef>

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerSchedule: which part of whose tensor goes from which worker to which. It depends on sizes alone, like the
-// list of tasks that it is made of, and all workers make the same one.
+// WorkerSchedule: which part of which tensor goes from which worker to which. Like the task list that it is
+// derived from, it depends only on sizes, and all workers compute the same one.
 //
-//     collective                          lane             its flows
-//     all_reduce, scan                    one an owner     a range of all units, of each tensor
-//     reduce_to_root                      the root's       each tensor
-//     reduce_scatter                      one an owner     part r of each tensor, for each r of the owner's members
-//     broadcast                           from the root's  the root's tensors, to all
-//     all_gather                          one a sender     what its members bring, to all
-//     gather, scatter, all_to_all,        one a pair       what members of the one bring for members of the other
+//     collective                          lane               its flows
+//     all_reduce, scan                    one per owner      a range of all units, of each tensor
+//     reduce_to_root                      the root's         each tensor
+//     reduce_scatter                      one per owner      part r of each tensor, for each r of the owner's members
+//     broadcast                           from the root's    the root's tensors, to all
+//     all_gather                          one per sender     what its members bring, to all
+//     gather, scatter, all_to_all,        one per pair       what members of one bring for members of the other
 //     permute
 //
-// Where a collective reduces, a lane's flows are what its owner gets from every member and folds; all_reduce and scan
-// then send the results back. Elsewhere, flows are copied from one member to others.
+// If a collective reduces, the flows of a lane are what its owner receives from every member and folds;
+// all_reduce and scan then send the results back. In other collectives, flows are copied from one member to
+// others.
 //
-// A lane's flows lie end to end in a space of units (partition.hpp). Piece k of a collective is units k * slice to
-// (k + 1) * slice of every lane, so that all workers have something to do in every piece.
+// The flows of a lane lie end to end in a space of units (partition.hpp). Piece k of a collective consists of
+// the units k * slice to (k + 1) * slice of every lane, so that all workers have work in every piece.
 #pragma once
 
 #include <algorithm>

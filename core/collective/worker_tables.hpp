@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerTables: the offers of all members of all workers: of this worker's as they lie in memory, of the others' as their
-// payloads say.
+// WorkerTables: the offers of all members of all workers. Those of this worker's members are read from
+// memory, the others are decoded from their payloads.
 #pragma once
 
 #include <cstddef>

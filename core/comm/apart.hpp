@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members on one CPU: who gives way to whom, when, and to which CPUs. What is decided here is decided by numbers alone;
-// who asks the system for them, and moves threads, is group.hpp.
+// Separates members that share a CPU: which member gives way, when, and to which CPUs. These are pure
+// functions of numbers. group.hpp asks the system for them and moves the threads.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crowd: how the members of an oversubscribed group come to a round, and go out of it. Each counts itself,
-// and the last one wakes all others: a round costs a member the same however many there are.
+// The barrier of an oversubscribed group. Each member counts itself in and out, and the last one wakes all
+// others.
 //
-// Nobody reads all slots but the last member to come. Instead the first one to come leaves the round's digest
-// here, and each compares its own with that. So whoever came for something else is found by itself.
+// Invariant: a round costs a member the same, however many members there are. Only the last member to arrive
+// reads all slots. The first one stores the round's digest here, and each other member compares its own
+// digest with that one, so a member that came for something else finds it out by itself.
 //
-//     came   each addition is ordered after those before it: who counts last sees all slots
-//     out    the same: who counts last sees what all have done to buffers
+//     came   each increment is ordered after the earlier ones: the last member to arrive sees all slots
+//     out    likewise: the last member to leave sees everything that the others did to buffers
 #pragma once
 
 #include <cstdint>

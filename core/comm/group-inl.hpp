@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Group that are needed less often: sleeping here, failures and reports in group_trouble-inl.hpp.
-// group.cpp instantiates them for the machine's atomics, tests/model for atomics of its own.
+// The less frequent parts of Group. Sleeping is implemented here, failures and reports in
+// group_trouble-inl.hpp. group.cpp instantiates them for the machine's atomics, tests/model for its own.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a group's rounds end in trouble: who finds it, the one report, and how members leave.
+// How the rounds of a group fail: who finds out, the single report, and how members leave.
 #pragma once
 
 #include "core/comm/group.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemberState: what a group knows of one member. Peers read the parts that begin a line of their own.
+// MemberState: what a group stores for one member. The parts that peers read begin cache lines of their own.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offer: the tensors that a member brings to a round, as its peers see them.
+// Offer: describes the tensors that a member brings to a round to its peers.
 #pragma once
 
 #include <cstddef>

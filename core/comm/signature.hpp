@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures: what a member says on arrival that it came for, and the verdict where they do not agree.
+// Signatures describe what a member came for; peers compare them on arrival. If they disagree or a member is
+// missing, verdict() names the culprit. All functions here are pure.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slot: what a member of a group shows its peers when it comes to a round (group.hpp).
+// Slot: what a member publishes to its peers when it arrives at a round (group.hpp). See there for who may
+// read and write it, and when.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the protocol of rounds uses of the machine: atomics, sleep, barriers, time. The protocol is a template
-// on it, so that tests/model explores all interleavings of the same source.
+// The machine as the round protocol sees it: atomics, sleeping, barriers and time. The protocol is a template
+// on this type, so that tests/model can explore all interleavings of the same source.
 #pragma once
 
 #include <atomic>

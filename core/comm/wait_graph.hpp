@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wait graph: which replica sleeps in which rounds, so that replicas which wait for each other in different
-// groups are found at once.
+// Wait graph: records which replica sleeps in which rounds, so that replicas that wait for each other in
+// different groups are found at once instead of at the deadline.
 //
-// A round needs all of its members. A replica sleeps until one round, or any of several, is over, and comes
-// to no other round before that. It is hopeless if each of these rounds misses a hopeless replica: then no
-// replica of a set ever wakes, and their waiting contains a cycle. Only replicas that are about to sleep look
-// for one, so the steady path is not concerned.
+// A round needs all of its members. A sleeping replica wakes when one of the rounds it waits for ends, and it
+// enters no other round before that. A replica is deadlocked if each of these rounds lacks a deadlocked
+// replica; the members of such a set never wake, and their waits contain a cycle. Only replicas that are
+// about to sleep search for cycles, so the steady path pays nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word that one thread changes and others wait for. They spin for a bounded time, then sleep.
+// A word that one thread changes while others wait for the change. They spin for a bounded time, then sleep.
 #pragma once
 
 #include <cstdint>

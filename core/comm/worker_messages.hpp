@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers say to each other, besides the tensors: headers and notices, as they are in memory and as bytes.
+// The messages between workers other than tensor data: headers and notices, in memory and as bytes.
 //
-// A message begins with a magic number and a version, which all versions of the protocol have there, and a header
-// has one size in all of them: so a worker of another version can be told by its name.
+// Every version of the protocol begins a message with the same magic number and the version, and uses the
+// same header size. So a worker of another version can be recognized and named.
 #pragma once
 
 #include <cstddef>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerRound: the messages of one collective between workers, for one after another, while nobody waits: who has time
-// looks whether a phase has ended, and goes on to the next.
+// WorkerRound: the messages of one collective after another between workers. No function waits: a thread that
+// has time checks whether a phase has ended and starts the next one.
 //
-//     begin()     headers go out: what this worker's members came for; and what they bring, where all of it goes at once
-//     proceed()   when settled(): from headers to sizes, where those of the members differ, and to payloads; then
-//                 here() says that what all members bring lies in this worker's memory
-//     pass()      afterwards, as often as needed: tensors go from worker to worker; they are there when settled()
-//     take_back() gives it up: all memory is this worker's again
+//     begin()     sends headers: what this worker's members came for, and, if it fits, everything that they bring
+//     proceed()   call it when settled(): goes from headers to payload sizes, if those of the members differ, and
+//                 to payloads; then here() is true, and what all members bring is in this worker's memory
+//     pass()      afterwards, as often as needed: exchanges tensors; they have arrived when settled()
+//     take_back() abandons the round: all memory belongs to this worker again
 //
-// Messages are told apart by the run, the group, the stream and the collective's number in it. A stream is a series of
-// collectives that all workers number alike; each has a WorkerRound of its own.
+// Messages are identified by the run, the group, the stream and the collective's number in the stream. A
+// stream is a series of collectives that all workers number identically; each stream has its own WorkerRound.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a worker finds that a collective cannot go on, and what is said about it.
+// How a worker detects that a collective cannot continue, and how the report is made.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdarg>

@@ -1,37 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerMeeting: how the workers meet whose replicas make up one group.
+// WorkerMeeting: the rounds of a group whose members belong to several workers (processes).
 //
-// A group's members are those of one process. A collective over several workers is one round of each worker's group,
-// in which the workers meet, for each of which one member goes, its carrier (rank 0).
+// Each worker has a Group for its own members. A collective over several workers is one round of each of
+// these groups. Within it the workers meet; the carrier (the member of rank 0) does so on behalf of its
+// worker.
 //
 //     member          carrier
 //     arrive, enter   arrive, enter    all members of this worker agree
 //                     meet             all workers agree
-//                     move             what the members of the others say lies here
+//                     move             what the other workers' members bring is copied here
 //     await_release   release
-//     step            step, pass       as often as needed: what one member made of it is seen by all, and tensors
-//                                      go from worker to worker
+//     step            step, pass       as often as needed: all members see what each one has done, and tensors
+//                                      are exchanged between workers
 //     finish          finish
 //
-// What is sent and received lies in memory that is the meeting's, so that giving up waits for no wire: only until
-// the carrier has taken back what is under way. The carrier alone looks at the deadline; the other members wait for it.
+// Invariant: everything that is sent and received lies in memory of the meeting. So a member that gives up
+// never waits for the network, only until the carrier has cancelled the transfers in flight. Only the carrier
+// checks the deadline; the other members wait for the carrier.
 //
-// Messages carry the number of the collective, which the workers count alike. Trouble comes in notices, for which
-// each worker listens all the time:
+// Messages contain the number of the collective, which all workers count identically. Failures travel in
+// notices, for which each worker always has a receive posted:
 //
-//     leave     a worker's function has ended, after so many collectives: who is in a later one ends. It is listened
-//               for until the end of the next run, which may need to know how this one has ended
-//     report    worker 0 says for all why a collective has failed
+//     leave     the worker's function has ended after this many collectives, so a later collective fails. It can
+//               be received until the end of the next run, which may need to know how this run has ended
+//     report    worker 0's report on why a collective has failed, for all workers
 //
-// Worker 0 is the leader. Who finds trouble waits for its report, up to kReportGraceNs, and then decides alone and
-// says so: then texts may differ. Who has been told leaves with what it was told, so that others hear it too. A
-// worker whose own members fail needs no report, it has its group's.
+// Worker 0 is the leader. A worker that detects a failure waits up to kReportGraceNs for the leader's report,
+// then writes its own and says so; in that case the workers' texts may differ. A worker that has received a
+// report includes it in its leave notice, so that its peers learn it too. A worker whose own members fail
+// uses its group's report.
 //
-// Once a collective has failed the run is over, as in a group; the next one begins with begin_run() on all workers.
+// When a collective has failed, the run has failed, as in a group. The next run starts with begin_run() on
+// all workers.
 //
-// A *part* is the meeting of a group of some replicas. It takes part in the runs of the meeting of all of them, its
-// whole, and costs nothing in a run in which nobody comes to it: it listens from its first collective on, and says that a
-// worker has left where it has met there. Of the others the whole's notice says that they did not.
+// A *part* is the meeting of a group of some replicas; the meeting of all replicas is its whole. A part takes
+// part in the whole's runs and costs nothing in a run that does not use it: it starts to listen with its
+// first collective, and sends leave notices only if it has met. For parts that have not met, the whole's
+// notice says so.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AcrossWorkers: how an operation of the cross-replica context reaches what the replicas of other workers have. Every
-// worker makes the same calls in the same order, each on one thread.
+// AcrossWorkers: how an operation of the cross-replica context obtains the components of other workers'
+// replicas. Every worker makes the same calls in the same order, each from one thread.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables in the cross-replica context: assigned, read and scattered to, by TensorFlow's rules. The merged_
-// functions are the second half of an operation of all replicas: they take the merged arguments of all of
-// them.
+// Assigns, reads and scatters to variables in the cross-replica context, by TensorFlow's rules. The merged_
+// functions are the second half of an operation that all replicas make: they take the merged arguments of all
+// replicas.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction over axes and replicas: each replica's elements along the axes are added up, then the replicas'
-// sums. Batches of different sizes weigh by example, as MEAN divides by all elements along the axes.
+// Reduces over axes and replicas: the elements of each replica are summed along the axes, then the sums of
+// the replicas. MEAN divides by the number of all elements along the axes, so batches of different sizes are
+// weighted by their examples.
 #pragma once
 
 #include <cstdint>

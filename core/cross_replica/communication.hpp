@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of communication, which a program gives to a strategy and overrides for a call.
+// Communication options, which a program sets for a strategy and can override for a call.
 #pragma once
 
 #include <cstddef>

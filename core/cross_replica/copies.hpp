@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and loops that every change of a variable in the cross-replica context begins with.
+// The checks and loops that are common to all changes of a variable in the cross-replica context.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrossDevice: cross-device operations as an object, which reduces, broadcasts and gathers values. All of
-// TensorFlow's kinds use libdist's own arithmetic, so that the bits do not depend on the choice. Results of a
-// host's own operator or functions depend on these.
+// CrossDevice: an object that reduces, broadcasts and gathers values. All of TensorFlow's kinds use libdist's
+// own arithmetic, so that the choice does not affect the bits. If the host supplies its own operator or
+// functions, the results are theirs.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrossReplica: what a function of the cross-replica context needs of its strategy, whose folder lies above.
+// CrossReplica: what the cross-replica operations need from their strategy, which is in a folder above this
+// one.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the result of a reduction or a broadcast is wanted.
+// Where the result of a reduction or a broadcast is placed.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds many tensors of this process's memory at once: all of them are cut into blocks, and the blocks are
-// shared out together. The cut changes no bit, as each element is folded on its own.
+// Folds many tensors in this process's memory at once. All of them are cut into blocks, which the threads
+// share.
+//
+// Invariant: each element is folded on its own, so the cut does not affect the bits.
 #pragma once
 
 #include <cstddef>

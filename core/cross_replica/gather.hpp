@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the replicas' tensors along an axis, in the cross-replica context.
+// Concatenates the replicas' tensors along an axis, in the cross-replica context.
 #pragma once
 
 #include <cstdint>

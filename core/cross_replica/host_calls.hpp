@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a host's own functions: makes the tensors that they write, and gives a message to what they
-// return.
+// Calls the host's own cross-device functions: allocates the tensors that they write, and turns an error that
+// they return into a message.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The components that the replicas of this process have of a value.
+// Returns the components of a value that belong to replicas of this process.
 #pragma once
 
 #include "core/base/status.hpp"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions and broadcasts in the cross-replica context, to one tensor or to a place: tf.distribute's
+// Reductions and broadcasts in the cross-replica context, to a tensor or to a destination: tf.distribute's
 // reduce, reduce_to, batch_reduce_to and broadcast_to, and those of cross-device operations without a
-// strategy. The host's thread does them with oneTBB's help; no group takes part. The arithmetic is that of
-// the collectives, so that the bits are the same.
+// strategy.
+//
+// The calling thread does the work with the help of oneTBB; no group takes part.
+//
+// Invariant: the arithmetic is that of the collectives, so the bits are the same.
 #pragma once
 
 #include <cstddef>

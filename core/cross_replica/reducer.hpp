@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reducer: walks nests of values, adds one fold for each leaf, and runs all folds at the end. A rule says how
-// the four kinds of reductions differ.
+// Reducer: walks nests of values, adds a fold for each leaf, and runs all folds at the end. A rule describes
+// how the four kinds of reductions differ.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the indexed slices of all replicas.
+// Concatenates the indexed slices of all replicas.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Update functions of the host, which change the copies of a variable in the cross-replica context.
+// Calls the host's update functions, which change the copies of a variable in the cross-replica context.
 #pragma once
 
 #include <cstdint>

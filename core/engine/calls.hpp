@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: requests that a process makes of a server, which is another process as a rule, and their answers. Both are bytes,
-// of any number up to a limit; whoever makes calls or serves them says what they mean.
+// Calls: requests from this process to a server, usually in another process, and the responses. Both are byte
+// strings up to a size limit; their meaning is up to the client and the server.
 //
-// A channel leads to one server and is connected when the first call needs it; a server that is not there yet is looked for
-// as long as a call waits. Once a call's request has begun to go, the end of the connection ends the call, since nobody
-// knows what came of it.
+// A channel leads to one server. It connects when the first call needs it, and if the server is not there yet
+// it retries for as long as a call waits. Once part of a request has been sent, a broken connection fails the
+// call, because nobody knows whether the server has executed it.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the workers that are there become a new generation of their cluster's: worker 0 waits for them, and says who takes
-// part. Who comes later takes part in the next one.
+// How the running workers form a new generation of their cluster. Worker 0 waits for them and decides who
+// takes part. A worker that arrives too late takes part in the next generation.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GrpcCalls: calls between processes, by gRPC, in the library that grpc_library.hpp finds. A process that serves listens from
-// its creation on; one that calls has no address.
+// GrpcCalls: calls between processes over gRPC, in the library that grpc_library.hpp finds. A server listens
+// as soon as the object exists. A process that only makes calls has no address.
 #pragma once
 
 #include "core/base/memory.hpp"

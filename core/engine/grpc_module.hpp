@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libdist and libdist-grpc.so, or libdist-gloo.so, have between them: one table, found by name. Both are of one
-// version, to the letter, or the module is not used. Texts of errors are handed over, since each has an error record of its own.
+// The interface between libdist and libdist-grpc.so or libdist-gloo.so: one table, found by name. The module
+// is used only if its version string is identical to libdist's. Error texts are copied across the border,
+// because each library has its own thread-local error record.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// GrpcNetwork: workers that are processes, and reach each other by gRPC. What speaks gRPC is a library of its own, which is
-// loaded when such a network is made (core/engine/grpc); nothing of gRPC is in libdist itself. With `gloo` it is another one
-// (core/engine/gloo): gRPC says who the workers are and who lives, and the data go as plain text over Gloo's tcp transport.
+// GrpcNetwork: workers that are processes and communicate over gRPC. The code that uses gRPC is in a library
+// that is loaded when such a network is created (core/engine/grpc). With `gloo`, another library is loaded
+// (core/engine/gloo): membership and liveness still use gRPC, and the data travel unencrypted over Gloo's tcp
+// transport.
 //
-// Each worker listens on its own address from join() on, and not before. Worker 0 says who has joined and who lives. A worker
-// is lost when its connection breaks, or when nothing has been heard of it for a lease; it stays lost in this generation.
+// A worker listens on its address from join() on, and not before. Worker 0 decides who has joined and who is
+// alive. A worker is lost when its connection breaks or when its lease expires without a message from it. It
+// stays lost for the rest of the generation.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// InProcessNetwork: workers that are strategies of one process. A message is copied once, by whichever side comes
-// second; what a sender runs ahead with is copied twice.
+// InProcessNetwork: workers that are strategies of one process. A message is copied once, by the side that
+// comes second. A message that is sent ahead of its receive is copied twice.
 #pragma once
 
 #include <atomic>

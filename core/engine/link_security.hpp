@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps strangers out of what processes say to each other: a secret of the job's, and TLS; and what must be there of
-// both before anything is sent.
+// How links between processes are protected, by the job's secret and by TLS, and which of the two must be
+// configured before anything is sent.
 #pragma once
 
 #include <cstddef>

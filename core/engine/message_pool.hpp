@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MessagePool: memory of large messages, which is used again: fresh pages cost about as much as the copy of a message into them.
+// MessagePool: caches the memory of large messages. Faulting in fresh pages costs about as much as copying
+// the message into them.
 #pragma once
 
 #include <algorithm>

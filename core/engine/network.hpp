@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network: what leads to the workers of a cluster. Each worker joins it once and has a transport then, which lies in the
-// network and is closed before that ends.
+// Network: connects the workers of a cluster. Each worker joins once and then has a transport, which is part
+// of the network.
+//
+// Invariant: the transport is closed before the network is destroyed.
 #pragma once
 
 #include <cstddef>

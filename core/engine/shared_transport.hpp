@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedTransport: one transport for several meetings. They keep their messages apart by the group in their keys; each
-// has a share, with a listener of its own. A run's messages are let go when every share has forgotten that run which ever
-// forgets one: the others leave it to those.
+// SharedTransport: one transport for several meetings of a worker. Message keys contain the group, which
+// keeps the meetings' messages apart. Each meeting has a share with a listener of its own.
+//
+// Invariant: the messages of a run are released only after every share that ever calls forget() has forgotten
+// the run. Shares that never call it leave that to the others.
 #pragma once
 
 #include <cstddef>

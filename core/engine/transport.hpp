@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport: how bytes go from one worker to another. A worker is a process that takes part in training, or what
-// plays one in a test.
+// Transport: moves bytes between workers. A worker is a process that takes part in training, or a stand-in
+// for one in a test.
 //
-// A message has a sender, a receiver, a key and a size. A send and a receive belong together where sender,
-// receiver and key are equal; order says nothing, so that blocking, asynchronous and planned collectives, which
-// workers interleave differently, never take each other's messages. Both sides begin a transfer and go on; the
-// transfer's memory and the message's buffer are the transport's until over() says otherwise.
+// A message has a sender, a receiver, a key and a size. A send and a receive match if sender, receiver and
+// key are equal; their order does not matter. So blocking, asynchronous and planned collectives, which
+// workers interleave differently, never receive each other's messages. Both sides begin a transfer and
+// continue.
 //
-//     a receive states its size: a message of another size ends both transfers with kMisfit
-//     a sender runs ahead: what fits into credit() bytes ends before its receiver has asked for it; each message
-//     counts as at least kLeastCounted
-//     cancel() is acknowledged: the transfer is over soon after, whatever the peer does
-//     a peer that is lost ends what waits for it with kLost; what it sent before is still received
-//     a worker that has not joined yet is waited for
-//     what nobody will ask for any more is let go: forget()
-//     nothing is connected to a worker before the first message from it or to it
+// Ownership: the Transfer and the message's buffer belong to the transport until Transfer::over() returns
+// true.
 //
-// Whoever waits calls progress(): a transport needs no thread of its own. All functions may be called by any
-// thread at any time, do not wait for a peer, and allocate nothing that they cannot do without.
+// Every implementation guarantees the following (tests/unit/transport_suite.hpp):
+//
+// - A receive specifies its size. A message of another size ends both transfers with kMisfit.
+// - A sender may run ahead: messages that fit into credit() bytes complete before their receiver asks for
+//   them.
+//   Each message counts as at least kLeastCounted bytes.
+// - cancel() is acknowledged: the transfer is over soon afterwards, whatever the peer does.
+// - The loss of a peer ends the transfers that wait for it with kLost. Messages that it sent before are still
+//   received.
+// - Transfers wait for a worker that has not joined yet.
+// - forget() releases messages that nobody will ask for any more.
+// - No connection is made to a worker before the first message from it or to it.
+//
+// A transport needs no thread of its own: a thread that waits calls progress(). All functions may be called
+// by any thread at any time. They do not wait for a peer, and allocate memory only if they cannot avoid it.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// divide(): a tensor becomes a sharded one. shard_of(): what a logical device sees of a value.
+// divide() turns a tensor into a sharded one; shard_of() returns a logical device's part of a value.
 #include <algorithm>
 #include <memory_resource>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// join(): what logical devices gave becomes one value.
+// join() combines the results of logical devices into one value.
 #include <algorithm>
 #include <cstring>
 #include <memory_resource>

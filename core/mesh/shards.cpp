@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sharded value says of its shards.
+// Queries about the shards of a sharded value.
 #include "core/mesh/shards.hpp"
 
 namespace dist {

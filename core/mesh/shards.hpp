@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that are divided over the logical devices of a replica: a whole becomes shards, which are views of
-// it, and shards become a whole.
+// Tensors that are divided over the logical devices of a replica. A whole tensor is divided into shards,
+// which are views of it, and shards are joined into a whole.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's rule for laying replicas out over a topology.
+// TensorFlow's rule for placing replicas on a topology.
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceAssignment: which devices of a topology are the logical devices of which replica.
+// DeviceAssignment: maps each logical device of each replica to a device of a topology.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mesh of devices: its shape (x, y, z, core), and positions in it by coordinates.
+// The shape of a mesh of devices (x, y, z, core), and positions in it by coordinates.
 #pragma once
 
 #include <array>

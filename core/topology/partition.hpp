@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partition: which part of a tensor each logical device of a replica has. Tiles are dealt to the devices
-// row-major: device d has the tile whose index is d's place in a box of the shape `dimensions`.
+// Partition: which part of a tensor belongs to each logical device of a replica. Tiles are assigned to
+// devices in row-major order: device d has the tile whose index is d's position in a box of the shape
+// `dimensions`.
 #pragma once
 
 #include <cstddef>

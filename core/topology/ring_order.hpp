@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which the chips of a box form a ring, each a neighbour of the next.
+// Orders the chips of a box so that they form a ring in which each chip is a neighbour of the next.
 #pragma once
 
 #include <array>

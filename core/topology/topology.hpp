@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topology: a mesh of devices, as TensorFlow's Topology describes one: its shape, and where in it the devices
-// of each task are.
+// Topology: a mesh of devices as in TensorFlow's Topology: its shape, and the positions of each task's
+// devices.
 #pragma once
 
 #include <cstddef>

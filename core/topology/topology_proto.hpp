@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's TopologyProto as bytes: what its own library writes, and any bytes read.
+// Encodes and decodes TensorFlow's TopologyProto. The encoder writes the bytes that TensorFlow's own library
+// writes; the decoder accepts any input.
 //
 //     1 mesh_shape, 2 num_tasks, 3 num_tpu_devices_per_task, 4 device_coordinates (int32; 1 and 4 repeated),
 //     5 tpu_hardware_feature (a message)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composite values: one thing made of several tensors (indexed slices, a ragged tensor, a sparse tensor).
-// They travel whole: merging and taking components never look inside.
+// Composite values: several tensors that form one object (indexed slices, a ragged tensor, a sparse tensor).
+// Merging and taking components treat them as a whole and never look inside.
 #pragma once
 
 #include "core/value/value.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack: tensors of other libraries, shared without a copy. The layout of DLPack 0.8's unversioned struct,
-// declared here so that no header of it is needed; names are DLPack's own.
+// DLPack: shares tensors with other libraries without copying. It uses the unversioned struct layout of
+// DLPack 0.8, which is declared here under DLPack's own names so that its header is not needed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributed values of what a function makes, component by component.
+// Creates distributed values by calling a function once for each component.
 #pragma once
 
 #include "core/value/value.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge(): one value of R results. component_of(): what a replica sees of a value.
+// merge() combines R results into one value; component_of() returns one replica's part of a value.
 #include <algorithm>
 #include <cstring>
 

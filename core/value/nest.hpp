@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nests of values, item by item.
+// Walks over nests of values, item by item.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path: a place in a nest. It is made on the way down without memory, and becomes text only for messages.
+// Path: a position in a nest. It is built on the stack during the descent, without allocation, and becomes
+// text only in messages.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices: rows that change a variable, from indexed slices. They are checked once and then applied to copies.
+// Slices: row updates of a variable by indexed slices. They are validated once and then applied to copies.
 #pragma once
 
 #include <cstdint>

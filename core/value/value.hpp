@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values: the arguments and results of runs. A value is counted, and its structure does not change; a nest is
-// a tree of values. Where merging depends on "the same object", it means the same Value.
+// Values: the arguments and results of runs. A value is reference-counted, and a nest is a tree of values.
+//
+// Invariant: the structure of a value never changes after it has been created. Distributed values do not
+// nest, and lists and dictionaries nest at most kMaxNesting deep, so every walk over a value may recurse. Two
+// values are "the same object" if and only if they are the same Value; merging depends on that.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables: tensors that outlive runs. Mirrored strategies keep a copy for each replica, all others one for
-// all. The caller makes sure that only one thread writes to a copy; a Variable holds the copies and assigns
-// to them.
+// Variables: tensors that outlive runs. A mirrored strategy keeps one copy for each replica, the other
+// strategies one copy for all replicas. A Variable stores the copies and assigns to them.
+//
+// Invariant: at most one thread writes to a copy at a time. The caller ensures that; a Variable has no lock.
 #pragma once
 
 #include <cstddef>

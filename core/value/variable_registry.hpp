@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables that a strategy owns: those made inside replicas, which a later run finds again by their
-// names.
+// The variables that a strategy owns: those created inside replicas, which later runs find by name.
 #pragma once
 
 #include <memory_resource>

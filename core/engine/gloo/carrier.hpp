@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// GlooCarrier: the frames of one data link over one connection of Gloo's tcp transport, as messages of at most one size that
-// are put into a ring of the other end's.
+// GlooCarrier: carries the frames of one data link over one connection of Gloo's tcp transport. Messages have
+// a maximum size and are written into a ring in the peer's memory.
 //
-// What Gloo does makes the shape. A wait ends when it is done, when it is told to, or with the whole context: each link has a
-// context of two, whose failure is its own, and waits only at its beginning, on a thread that stays for its end. A message
-// into memory that both ends know takes one write, and no word of the receiver's before: so each end has a ring, whose places
-// are filled in turn, and Gloo's own thread takes what has come out of it. Nobody waits for a send: a place is free again
-// when the other end says that it has consumed the message that was there.
+// The design follows from Gloo's behaviour. A wait ends when the operation completes, when it is aborted, or
+// when its whole context fails. So each link has a context of its own with two ranks: a failure affects only
+// this link. The link blocks only while it begins, on a thread that also waits for its end. A message into
+// memory that both ends know in advance takes a single write and no prior message from the receiver. So each
+// end has a ring whose slots are filled in turn; Gloo's thread reads the messages out of it. No thread waits
+// for a send: a slot is free again when the peer reports that it has consumed the message in it.
 //
-//     message: how many bytes of frames follow, how many messages have been consumed, the number of this one from 1, frames
+//     message: number of frame bytes that follow, number of messages consumed, this message's number (from 1),
+//              frames
 //
-// Pieces of large messages go beside the rings, in turn with what goes there.
+// Pieces of large messages bypass the rings and take turns with the messages on the connection.
 //
-// Of the messages that may be on their way kReserved say only what has been consumed, so that this can always be said.
-// Integers are the machine's own, as those of Gloo are: both ends are of one kind. Before the other end has proven who it is
-// there is no ring that it could write to: afterwards it is trusted with where.
+// kReserved of the messages that may be in flight carry only the number of consumed messages, so that this
+// report can always be sent. Integers are in native byte order, as in Gloo: both ends must run on the same
+// kind of machine. A peer that has not proven its identity has no ring to write to. After the proof it is
+// trusted with the ring's address.
 #pragma once
 
 #include <gloo/transport/buffer.h>

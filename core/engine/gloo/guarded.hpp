@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// GuardedContext: a context of two of Gloo's tcp transport, whose one connection ends no process, and tells its user what
-// comes.
+// GuardedContext: a two-rank context of Gloo's tcp transport that never terminates the process, and that
+// notifies its user of arrivals.
 //
-// What goes wrong with a connection on Gloo's own thread is an exception there, which nobody catches: the other end has
-// reset it just after it was made, or sends what Gloo does not expect. And Gloo writes on whichever thread sends, with
-// SIGPIPE for a connection that is gone. Here the first fails the connection, whose waits then throw, and the second says
-// nothing.
+// Gloo throws on its own thread, where nobody catches the exception, if a peer resets a new connection or
+// sends something that Gloo does not expect. It also writes on the calling thread, which raises SIGPIPE if
+// the connection is gone. Here an exception fails the connection, so that waits on it throw, and SIGPIPE is
+// suppressed.
 //
-// Gloo's thread serves all connections of a worker, and whoever closes one waits for it, under the connection's lock. So what
-// that thread does for a user takes no connection's lock that its closer may hold, and closes none but its own.
+// Invariant: one Gloo thread serves all connections of a worker, and closing a connection waits for that
+// thread while holding the connection's lock. Therefore a callback on that thread never takes a connection
+// lock that a closing thread may hold, and closes no connection except its own.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls: a line to a server, which is connected where a call waits for it.
+// The client side of calls: a line to a server, connected when a call waits for it.
 #include <algorithm>
 #include <iterator>
 #include <utility>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two halves of a link of calls, without the link: messages cut into frames, in turns, so that a large one holds up no
-// small one; and messages put together again, within limits. The owner of each locks around every call.
+// The two halves of a call link, independent of the link itself. CallSender cuts messages into frames and
+// takes turns, so that a large message does not delay small ones. CallReceiver reassembles messages within
+// limits. The owner holds a lock around every call of them.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link of calls begins: hello.hpp says what is said, this who is let in. Both ends prove that they know the job's
-// secret; a client has no address, and with TLS any certificate of the authority's.
+// The handshake of a call link: decides which clients are admitted. hello.hpp defines the messages. Both ends
+// prove that they know the job's secret. A client has no address; with TLS, any certificate issued by the
+// authority is accepted from it.
 #include <algorithm>
 #include <utility>
 

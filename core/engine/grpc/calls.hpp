@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: the network of calls over gRPC. It listens where it serves, and has a line for each client that has come in and for
-// each server that is called; a line has one link at a time, which begins as hello.hpp says and carries what
-// call_frames.hpp says.
+// Calls: the CallNetwork over gRPC. A server listens. It has a line for each connected client, and a line for
+// each server that it calls itself. A line has at most one link at a time, which begins with the handshake of
+// hello.hpp and then carries the frames of call_frames.hpp.
 //
-// Locks, in this order: a line's, the network's, a link's or a queue's. None is held while a link is begun, flushed or
-// ended, or the handler is called.
+// Lock order: a line's lock, the network's, a link's or a queue's. None of them is held while a link is
+// started, flushed or ended, or while the handler is called.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>

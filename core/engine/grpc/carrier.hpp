@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carrier: what moves the frames of a data link where gRPC itself shall not. The link's stream stays: it says who is at the
-// other end, it is where both agree on the carrier, and its end is the end of the link.
+// Carrier: moves the frames of a data link in place of its gRPC stream. The stream stays open: it identifies
+// the peer, both ends use it to agree on the carrier, and the link ends with it.
 //
 //     sender (it made the link)                    receiver
 //     Meet: attempt, nonce, address   --stream-->
@@ -9,11 +9,11 @@
 //                                     <--carrier-  proof
 //     first message                   --carrier->  frames flow from here on
 //
-// A carrier that comes to nothing, because anybody else was faster at its address, is followed by another one: the sender
-// makes the next attempt, and a receiver that has failed asks for it. Proofs are made of the job's secret and of the
-// nonces, which nobody knows who has not seen the stream.
+// If a carrier fails, for example because a stranger connected to its address first, another one is tried:
+// the sender starts the next attempt, and a receiver that has failed asks for it. Proofs are computed from
+// the job's secret and the nonces, so only a party that has seen the stream can make one.
 //
-// Pieces of large messages go apart, without a place of the carrier's between (piece.hpp).
+// Pieces of large messages bypass the carrier's buffers (piece.hpp).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker's end of the network is made of, and gRPC's credentials and settings for it.
+// The configuration of a worker's end of the network, and the gRPC credentials and settings made from it.
 #pragma once
 
 #include <grpcpp/channel.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoint: one worker's transport over gRPC. Who the others are, and whether they live, worker 0 says, to which each has a
-// control link from its start; data links are made when there is something to send, to workers that have joined.
+// Endpoint: a worker's transport over gRPC. Every worker has a control link to worker 0 from the start;
+// worker 0 tracks who has joined and who is alive. Data links are made on demand, to workers that have
+// joined.
 //
-// Locks, in this order: a peer's (of its sending or its receiving half), the members', a link's or a queue's. None is held
-// while a link is begun, flushed or ended, or the listener is told.
+// Lock order: a peer's lock (of its sending or its receiving half), the members' lock, a link's or a queue's.
+// None of them is held while a link is started, flushed or ended, or while the listener is called.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part: worker 0 waits for the workers of the generation before, and for those who have asked to be let in, and
-// tells all of them who has come.
+// Forms generations: worker 0 waits for the workers of the previous generation and for those that have asked
+// to join, and then sends the list of participants to all of them.
 #include <algorithm>
 #include <chrono>
 #include <cstring>

@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes over a link: frames, each a header of fixed size and, of some kinds, data. Written field by field, so that a
-// frame does not depend on who compiled it. Nothing here knows gRPC.
+// The frames on a link. A frame is a header of fixed size and, for some kinds, data. Fields are written one
+// by one, so the encoding does not depend on the compiler. Nothing here depends on gRPC.
 //
-//     forwards, from the sender      kMessage   key, bytes, data      goes ahead of its receiver, within the credit
-//                                    kOffer     id, key, bytes        too large for that: waits until it is granted
-//                                    kAhead     id, bytes, data       an offered one for which there is credit now
-//                                    kChunk     id, offset, bytes, data   of a granted one, in order
-//                                    kDrop      id                    its sender does not send it (any more)
-//                                    kBye                             its last frame: the worker leaves
+//     forwards, from the sender      kMessage   key, bytes, data      sent ahead of its receive, within the credit
+//                                    kOffer     id, key, bytes        too large for the credit: waits for a grant
+//                                    kAhead     id, bytes, data       an offered message that now fits the credit
+//                                    kChunk     id, offset, bytes, data   part of a granted message, in order
+//                                    kDrop      id                    the sender withdraws the message
+//                                    kBye                             last frame: the worker leaves
 //     backwards, from the receiver   kGrant     id                    a receive waits for it: send it
 //                                    kRevoke    id                    the receive was cancelled: offer it again
 //                                    kMisfit    id                    the receive has another size
-//                                    kForgotten id                    nobody will ask for it
-//                                    kCredit    bytes                 what went ahead has been taken
-//                                    kByeTaken                        all that was sent before kBye is here
-//                                    kLeaving                         the receiver leaves: it takes nothing any more
-//     both ways, on control links    kBeat      id, offset            I live; the receiver gives `id` back, as `offset`; 0: none
+//                                    kForgotten id                    no receive will ask for it
+//                                    kCredit    bytes                 messages sent ahead have been consumed
+//                                    kByeTaken                        everything before kBye has arrived
+//                                    kLeaving                         the receiver leaves and accepts no more
+//     both ways, on control links    kBeat      id, offset            heartbeat; the receiver echoes `id` as
+//                                                                     `offset` (0: none)
 //                                    kHere      id, data: Identity    worker `id` has joined, as this incarnation
-//                                    kLost      id, offset, data      worker `id` is lost; offset 1: nothing of it comes
-//                                                                     any more; the data say why
-//                                    kLeft      id, offset            worker `id` has left; offset 1: to form a generation
-//                                    kFormed    id, data: two sets    generation `id`: its workers, and who of them have stayed
+//                                    kLost      id, offset, data      worker `id` is lost, and data is the reason;
+//                                                                     offset 1: nothing more will come from it
+//                                    kLeft      id, offset            worker `id` has left; offset 1: to form a
+//                                                                     generation
+//                                    kFormed    id, data: two sets    generation `id`: its workers, and which of
+//                                                                     them were in the previous one
 //
-// and over a link of calls, on which there are heartbeats, too:
+// Call links carry heartbeats and these frames:
 //
-//     from the client                kCall      id, bytes, offset     a request of so many bytes; offset: its time-out in ns
-//                                    kCallData  id, offset, bytes, data   the next of them
-//                                    kTakeBack  id                    its answer is not waited for any more
-//     from the server                kAnswer    id, bytes, offset     an answer of so many bytes; offset: its status
-//                                    kAnswerData  id, offset, bytes, data   the next of them
+//     from the client                kCall      id, bytes, offset     a request of this size; offset: timeout in ns
+//                                    kCallData  id, offset, bytes, data   the next part of it
+//                                    kTakeBack  id                    the client no longer waits for the response
+//     from the server                kAnswer    id, bytes, offset     a response of this size; offset: its status
+//                                    kAnswerData  id, offset, bytes, data   the next part of it
 #pragma once
 
 #include <cstddef>

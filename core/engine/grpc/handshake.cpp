@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link begins: hello.hpp says what is said, this who is let in.
+// The handshake of a worker link: decides which peers are admitted. hello.hpp defines the messages.
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link begins, before there are frames. Each message has a fixed size, so that nothing is taken of a peer that has
-// not proven itself:
+// The handshake of a link, before there are frames. All messages have a fixed size, so a peer that has not
+// proven its identity cannot make this process allocate memory:
 //
 //     client                       server
-//     Hello                        who I am, and of which cluster
-//                   Answer         who I am, with a proof that I know the job's secret; or why I refuse
-//     Proof                        that I know it, too; frames may follow at once
-//                   Verdict        welcome; or why not
+//     Hello                        its identity and its cluster
+//                   Answer         its identity and a proof that it knows the job's secret, or a reason to refuse
+//     Proof                        that the client knows the secret, too; frames may follow immediately
+//                   Verdict        accepted, or the reason for a refusal
 //
-// A proof is an HMAC-SHA256 by the secret over all that was said before, in which both sides have put a fresh random number.
+// A proof is an HMAC-SHA256, keyed with the secret, over all preceding bytes, which contain a fresh random
+// number from each side.
 #pragma once
 
 #include <array>

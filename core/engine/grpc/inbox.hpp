@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inbox: the receiving half of a link, without the link: what has come before its receiver asked, what is offered, and the
-// receives that wait. Its owner locks around every call. What a peer can make it keep is bounded: by the credit, and by
-// kMostOffers.
+// Inbox: the receiving half of a link as a state machine that knows no link. It keeps messages that arrived
+// before their receive, offers, and receives that wait. The owner holds a lock around every call.
+//
+// Invariant: the memory that a peer can make it keep is bounded by the credit and by kMostOffers.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a worker leaves: what it has sent is taken first, and the others hear that it goes, and whether it comes back.
+// How a worker leaves: it waits until its peers have received what it sent, and then tells the others that it
+// leaves and whether it will come back.
 #include <chrono>
 #include <utility>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link: one stream of gRPC's between two workers, from either side. Reads are handed on one at a time; of writes one is
-// under way at a time, and carries all that has come to the queue meanwhile.
+// Link: one gRPC stream between two workers, seen from either side. Reads are passed on one at a time. At
+// most one write is in flight; it carries everything that the queue has collected meanwhile.
 #pragma once
 
 #include <grpcpp/channel.h>

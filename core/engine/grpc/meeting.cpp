@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carriers of data links: how both ends of a link agree on one, and what becomes of the link when it is over.
+// How both ends of a data link agree on a carrier, and what happens to the link when the carrier ends.
 #include <nettle/hmac.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who lives: control links, by which worker 0 learns who joins, leaves and is lost, and tells all others.
+// Tracks liveness: worker 0 learns over control links which workers join, leave and are lost, and informs the
+// others.
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outbox: the sending half of a link, without the link: which messages go ahead, which are offered, and which of those have
-// been granted. Its owner locks around every call.
+// Outbox: the sending half of a link as a state machine that knows no link. It tracks which messages are sent
+// ahead, which are offered, and which offers have been granted. The owner holds a lock around every call.
 #pragma once
 
 #include <cstddef>

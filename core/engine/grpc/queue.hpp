@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FrameQueue: frames that wait for a link, in slices of gRPC's, each of whole frames. It outlives links, so that what was
-// sent before there is one goes on the first. A carrier takes bytes instead of slices; one queue has either.
+// FrameQueue: the frames that wait for a link, in gRPC slices that contain whole frames. It outlives links,
+// so frames that are queued before there is a link go out on the first one. A carrier takes bytes instead of
+// slices; one queue serves either a stream or a carrier.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

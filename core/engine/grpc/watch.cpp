@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is due: heartbeats, leases, second attempts, and the end of links that prove nothing.
+// Periodic work: heartbeats, leases, retries, and closing links that have not proven their identity.
 #include <algorithm>
 #include <chrono>
 #include <string>
