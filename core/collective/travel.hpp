@@ -22,21 +22,22 @@ namespace dist {
 
 class Travel {
  public:
-  // For a call that has been checked, of a member in a group with a CPU for each.
+  // For a validated call of a member in a group with a CPU for every member.
   Travel(const Member& member, const Call& call) noexcept;
 
-  // Puts the member's tensors beside its slot, which has its offer, if they can travel; says so there.
+  // Copies the member's tensors beside its slot, which also holds its offer, if they can travel, and records
+  // that there.
   void put() const noexcept;
-  // Called before a look for a peer, as Group::fetch_bytes().
+  // Called before each load of a peer's slot, like Group::fetch_bytes().
   void fetch(int peer) const noexcept {
     if (bytes_ >= 0 && call_.gives(peer))
       group_.fetch_bytes(me_, peer, beside(is_list() ? static_cast<std::size_t>(bytes_) : call_.bytes));
   }
-  // When all have come: whether they take what they get by take().
+  // Call this when all members have arrived: whether they use take().
   bool all_travel() const noexcept;
-  // A member with a buffer that overlaps this one's output, though it must not; -1: none.
+  // A member with a buffer that overlaps this member's output although it must not; -1: none.
   int overlapping() const noexcept;
-  // Writes what this member gets.
+  // Writes this member's result.
   void take() const noexcept;
 
  private:
@@ -44,14 +45,15 @@ class Travel {
   static constexpr int kMostOfLists = 8;  // members
   static constexpr std::size_t kMostTensors = 8;
   static constexpr std::size_t kAlign = 16;
-  // Sizes that do not fit into the slot's own place, which has the offer.
+  // Sizes that do not fit into the slot, which holds the offer instead.
   static constexpr std::size_t beside(std::size_t bytes) noexcept {
     return std::max(bytes, Slot::kInlineBytes + 1);
   }
   bool can_travel() const noexcept;
   std::size_t most_bytes() const noexcept;
   bool is_list() const noexcept { return call_.n > 1; }
-  // In what a member brings of a list: where its first tensor begins, and how much each takes.
+  // Within the bytes that a member brings for a list: where its first tensor begins, and how much space each
+  // tensor takes.
   std::size_t first_place() const noexcept {
     return (call_.n * sizeof(std::byte*) + kAlign - 1) / kAlign * kAlign;
   }
@@ -75,7 +77,7 @@ class Travel {
   const Call& call_;
   const int me_;
   const int size_;
-  std::ptrdiff_t bytes_;             // that this member brings; Slot::kStays
+  std::ptrdiff_t bytes_;             // that this member brings, or Slot::kStays
   std::size_t sizes_[kMostTensors];  // of a list's tensors, in bytes
 };
 
