@@ -43,13 +43,13 @@ struct PlanSide final : Counted {
     calls.reserve(packs);
     offers.reserve(packs);
   }
-  std::pmr::vector<KeptCall> calls;  // pack by pack
+  std::pmr::vector<KeptCall> calls;  // by pack
   std::pmr::vector<Offer> offers;
-  Plan* plan = nullptr;                            // rank 0's side: set while the plan is being made
+  Plan* plan = nullptr;                            // of rank 0's side: set while the plan is being created
   alignas(kApart) std::atomic<uint32_t> round{0};  // the latest round for which all tensors are ready
 };
 
-// A part's tensors on their way to other workers.
+// A pack that is being exchanged with other workers.
 class PlanCrossing final : public Crossings::Item {
  public:
   PlanCrossing(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group, Plan& plan,
@@ -58,7 +58,7 @@ class PlanCrossing final : public Crossings::Item {
   ~PlanCrossing() override { home_.end(*this); }
 
   void begin(uint32_t round) noexcept;
-  // Whether it has not come to an end.
+  // Whether it has not ended.
   bool under_way() const noexcept { return under_way_.load(std::memory_order_acquire); }
   void advance() noexcept { home_.advance(); }
   void let_go() noexcept { home_.stop(group()); }
@@ -78,20 +78,21 @@ class PlanCrossing final : public Crossings::Item {
   std::atomic<bool> under_way_{false};
 };
 
-// What all members share.
+// The state that all members share.
 struct Plan final : Counted {
   struct Part {
     Pack pack;
     std::optional<Exchange> exchange;
     std::size_t end = 0;                   // one past its last tensor
-    std::optional<PlanCrossing> crossing;  // on its way to other workers, where there are any
+    std::optional<PlanCrossing> crossing;  // set if there are other workers
   };
 
-  // `num_parts` parts follow.
+  // The `num_parts` parts follow the object in memory.
   Plan(Memory& memory, std::size_t num_parts, Group& group, Arena* helpers);
   ~Plan() override;
 
-  // All members of this worker have come to a round of a part, and then what all members bring is here.
+  // Called when all members of this worker have arrived at a round of a part, and, with other workers, again
+  // when everything that the members bring is here.
   void begin(std::size_t part, uint32_t round, int rank) noexcept;
   void open(std::size_t part, uint32_t round, int rank, const Exchange& exchange) noexcept;
   void help(std::size_t part, int rank) noexcept;
@@ -104,7 +105,7 @@ struct Plan final : Counted {
   Part* parts = nullptr;
   const std::size_t num_parts;
   Signature signature;
-  int64_t sequence = 0;  // of the round that made it
+  int64_t sequence = 0;  // number of the round that created it
 
  private:
   static void run_task(void* plan, uint32_t part) noexcept;
@@ -113,7 +114,7 @@ struct Plan final : Counted {
 
 class PlannedWork final : public Work {
  public:
-  // Collective.
+  // A collective call of all members.
   static Status create(Memory& memory, const Member& member, Call& call, WorkList& list,
                        const ChannelHome& home, int64_t bytes_per_pack, Ref<Work>* out);
 
@@ -142,7 +143,7 @@ class PlannedWork final : public Work {
   static Status put_together(const Member& member, Plan& plan) noexcept;
   Status begin_round() noexcept;
   void arrive(std::size_t part) noexcept;
-  // The first part on its way to other workers; NULL: there is none.
+  // The first part that is being exchanged with other workers; NULL: none.
   PlanCrossing* crossing() const noexcept;
   std::size_t first_of(std::size_t part) const noexcept { return part == 0 ? 0 : plan_->parts[part - 1].end; }
   std::size_t part_of(std::size_t tensor) const noexcept;
@@ -151,12 +152,12 @@ class PlannedWork final : public Work {
   Recorder* const caller_recorder_;
   std::size_t bytes_ = 0;
   const uint32_t failures_;       // the group's failures() when the plan was made
-  WorkerMeeting* const meeting_;  // with the other workers; NULL: there are none
-  uint64_t failed_runs_ = 0;      // of all workers before the run in which it was made
+  WorkerMeeting* const meeting_;  // with the other workers; NULL: none
+  uint64_t failed_runs_ = 0;      // on all workers, before the run in which it was created
   uint32_t round_ = 0;
-  std::size_t parts_to_come_ = 0;            // in this round: how many parts are not ready
-  std::pmr::vector<unsigned char> ready_;    // in this round, by tensor: whether it is ready
-  std::pmr::vector<std::size_t> not_ready_;  // in this round, by part: how many tensors are not ready
+  std::size_t parts_to_come_ = 0;            // number of parts that are not ready in this round
+  std::pmr::vector<unsigned char> ready_;    // by tensor: whether it is ready in this round
+  std::pmr::vector<std::size_t> not_ready_;  // by part: number of tensors that are not ready in this round
 };
 
 }  // namespace dist

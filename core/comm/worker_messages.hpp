@@ -35,9 +35,8 @@ struct WorkerHeader {
   uint64_t payload_bytes = 0;  // size of each member's payload, or kSizesVary
   uint64_t staging_bytes = 0;  // its limit for tensor bytes in flight
   int32_t last = -1;           // the global number of its member that arrived last
-  int64_t last_alone_ns =
-      -1;               // how long its other members, once complete, waited for that one; -1: there are none
-  Signature signature;  // without addresses; its digest is the shared digest
+  int64_t last_alone_ns = -1;  // how long its other members waited for that one; -1: there are none
+  Signature signature;         // without addresses; its digest is the shared digest
 
   // Whether the payloads are inside, one after the other. `members` must have been validated.
   bool payloads_inside() const noexcept {

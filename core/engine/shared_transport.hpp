@@ -15,14 +15,15 @@ namespace dist {
 
 class SharedTransport final : public TransportListener {
  public:
-  // `below` outlives it.
+  // `below` must outlive it.
   explicit SharedTransport(Transport& below) noexcept;
-  // There is no share any more.
+  // All shares must have been destroyed.
   ~SharedTransport();
   SharedTransport(const SharedTransport&) = delete;
   SharedTransport& operator=(const SharedTransport&) = delete;
 
-  // One of them, which comes and goes with this object. Nothing of it is under way at its end.
+  // One meeting's share, which exists as long as this object. It must have no transfer in flight when it is
+  // destroyed.
   class Share final : public Transport {
    public:
     explicit Share(SharedTransport& whole) noexcept;
@@ -59,10 +60,10 @@ class SharedTransport final : public TransportListener {
 
    private:
     friend class SharedTransport;
-    // A list that the share is in.
+    // The links of a list that the share is in.
     struct Link {
       Share* next = nullptr;
-      Share** before = nullptr;  // NULL: it is in none
+      Share** before = nullptr;  // NULL: it is in no list
     };
     Transport& below() const noexcept { return whole_.below_; }
 
@@ -84,7 +85,7 @@ class SharedTransport final : public TransportListener {
 
   Transport& below_;
   std::mutex mutex_;
-  // So that a share that neither listens nor forgets costs the others nothing.
+  // Separate lists, so that a share that neither listens nor forgets costs the others nothing.
   Share* listening_ = nullptr;
   Share* forgetting_ = nullptr;
 };

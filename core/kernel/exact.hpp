@@ -27,7 +27,7 @@
 
 namespace dist {
 
-// A destination may be a source at the same address; it overlaps none otherwise.
+// A destination may be identical to a source; any other overlap is forbidden.
 struct ExactArguments {
   const std::byte* const* src;  // num_src pointers to `count` elements
   std::byte* const* dst;        // num_dst pointers
@@ -36,16 +36,17 @@ struct ExactArguments {
   std::size_t count;            // elements
   const double* weights;        // one for each source; NULL: all are 1
   double divisor;               // 1: a SUM. MEAN: the number of contributions, or the sum of their weights
-  bool stream;                  // store past the caches (for results much larger than these)
+  bool stream;                  // use non-temporal stores, for results much larger than the caches
 };
 
-// As every kernel, it is called within an FpEnvironment.
+// Like every kernel, it must be called within an FpEnvironment.
 using ExactKernel = void (*)(const ExactArguments&) noexcept;
 
-// NULL for all dtypes but f16, bf16, f32 and f64.
+// Returns NULL for all dtypes except f16, bf16, f32 and f64.
 ExactKernel exact_kernel(dist_dtype dtype) noexcept;
 
-// The kernel of one of kernel_targets() by name; NULL if the CPU or the build does not have that target.
+// Returns the kernel of one of kernel_targets() by name; NULL if the CPU or the build does not have that
+// target.
 ExactKernel exact_kernel_of(const char* target, dist_dtype dtype) noexcept;
 
 }  // namespace dist
