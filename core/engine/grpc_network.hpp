@@ -29,14 +29,14 @@ inline constexpr int kMaxGrpcWorkers = 256;
 struct GrpcOptions : LinkSecurity {
   std::span<const char* const> addresses;  // of all workers, in order: "host:port", "[v6]:port"
   int me = 0;
-  const char* bind_address = nullptr;  // where this one listens; NULL: its own address
-  const char* digest = nullptr;        // of what else all must agree on; NULL: nothing
-  bool gloo = false;                   // carries the data: never with TLS
-  bool forms = false;                  // Network::form() says who takes part
-  CameFrom came_from;                  // of one that forms
-  std::span<const int> replicas;       // of each worker, as this one was told; empty: not said
-  int64_t credit = 0;                  // 0: kDefaultCredit
-  const char* module = nullptr;        // the library's path; NULL: it is looked for
+  const char* bind_address = nullptr;  // the address to listen on; NULL: this worker's own
+  const char* digest = nullptr;   // digest of further settings that all workers must agree on; NULL: none
+  bool gloo = false;              // Gloo carries the data; cannot be combined with TLS
+  bool forms = false;             // Network::form() decides who takes part
+  CameFrom came_from;             // if it forms generations
+  std::span<const int> replicas;  // of each worker, as configured here; empty: not specified
+  int64_t credit = 0;             // 0: kDefaultCredit
+  const char* module = nullptr;   // path of the library; NULL: search for it
 };
 
 class GrpcNetwork final : public Network {
@@ -44,14 +44,15 @@ class GrpcNetwork final : public Network {
   static constexpr std::size_t kDefaultCredit = std::size_t{1} << 20;
   static constexpr std::size_t kMostCredit = std::size_t{64} << 20;
 
-  // In memory of the host's. Checks the options, and finds and loads the library. UNAVAILABLE: it is not there.
+  // Allocates from the host's memory, validates the options, and loads the library. Fails with UNAVAILABLE if
+  // it is not found.
   static Status create(const dist_allocator& allocator, const GrpcOptions& options, Ref<GrpcNetwork>* out);
-  // The options have been checked. Throws std::bad_alloc.
+  // The options must be valid. Throws std::bad_alloc.
   GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcModule& module);
   ~GrpcNetwork() override;
 
   int num_workers() const noexcept override { return static_cast<int>(addresses_.size()); }
-  // `worker` is this one. UNAVAILABLE: its address cannot be listened on.
+  // `worker` must be this worker. Fails with UNAVAILABLE if it cannot listen on its address.
   Status join(int worker, Transport** out) noexcept override;
   bool has_threads() const noexcept override { return true; }
   void describe(char* text, std::size_t size) const noexcept override;

@@ -11,7 +11,7 @@ namespace dist {
 
 class UnreachableTransport final : public Transport {
  public:
-  // `why`, a sentence without its end, outlives it.
+  // `why`, a sentence without a final period, must outlive it.
   UnreachableTransport(int num_workers, int me, const char* why) noexcept
       : num_workers_(num_workers), me_(me), why_(why) {}
 

@@ -42,7 +42,7 @@ using DeviceRef = std::shared_ptr<GuardedDevice>;
 
 class GlooCarrier final : public Carrier, public ConnectionUser {
  public:
-  // Listens. Throws what Gloo throws, and std::bad_alloc.
+  // Listens. Throws Gloo's exceptions and std::bad_alloc.
   GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bool sends, uint32_t attempt);
   ~GlooCarrier() override;
 
@@ -63,7 +63,8 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
     uint32_t consumed;
     uint32_t number;
   };
-  // Messages in one direction, from 0 on. No two that have a place at the same time have the same number.
+  // The messages in one direction, numbered from 0. No two messages that occupy a slot at the same time have
+  // the same number.
   struct Ring {
     Ring(Memory& memory, std::size_t payload);
     ~Ring();
@@ -77,7 +78,7 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
     const std::size_t payload;
     const std::size_t each = sizeof(Header) + payload;
     std::byte* memory;
-    std::unique_ptr<gloo::transport::Buffer> buffer;  // once the other end is proven
+    std::unique_ptr<gloo::transport::Buffer> buffer;  // set when the peer is authenticated
   };
 
   void one_came() noexcept override;
@@ -109,28 +110,28 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
   Meeting meeting_;
   Thread thread_;
 
-  // Of whoever sends.
+  // For sending threads.
   std::mutex mutex_;
   bool can_send_ = false;
   std::atomic<bool> ending_{false};
   std::atomic<bool> over_{false};
-  std::atomic<uint32_t> calls_{0};  // of flush() that nobody has seen to
+  std::atomic<uint32_t> calls_{0};  // calls of flush() that have not been handled
   std::atomic<uint32_t> sent_{0};
-  std::atomic<uint32_t> acknowledged_{0};  // of those
+  std::atomic<uint32_t> acknowledged_{0};  // of those that were sent
   std::atomic<uint32_t> consumed_{0};
-  uint32_t told_ = 0;               // of those
-  std::atomic<bool> moved_{false};  // apart, and nobody has been told
+  uint32_t told_ = 0;               // of those that were consumed
+  std::atomic<bool> moved_{false};  // pieces have moved, and the user has not been notified
 
-  // Of whoever takes what has come: Gloo's thread, but for what came before it might.
+  // For the thread that consumes messages: Gloo's, except for messages that arrived before it was allowed to.
   std::mutex taking_;
   bool takes_ = false;
   uint32_t taken_ = 0;
   std::atomic<uint32_t> arrived_{0};
 
-  // Of the thread, and of who starts and wakes it. Nobody waits for Gloo under it.
+  // For the carrier's thread and the threads that start and wake it. Never held while waiting for Gloo.
   std::mutex waking_;
   std::condition_variable woken_;
-  bool begun_ = false;  // the other end has sent something
+  bool begun_ = false;  // the peer has sent something
   bool finished_ = false;
   std::string why_;
 };

@@ -14,10 +14,10 @@ namespace dist::grpc_link {
 
 struct Piece {
   static constexpr std::size_t kMostBytes = std::size_t{1024} << 10;
-  // Smaller messages go in chunks.
+  // Smaller messages are sent in chunks.
   static constexpr std::size_t kLeastMessageBytes = std::size_t{64} << 10;
 
-  uint64_t id = 0;  // of the message, as it was offered
+  uint64_t id = 0;  // of the message's offer
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
