@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// An output stream as RapidJSON has them.
+// An output stream in RapidJSON's sense.
 class JsonOut {
  public:
   using Ch = char;
@@ -23,7 +23,7 @@ class JsonOut {
   std::pmr::string& text_;
 };
 
-// A writer keeps its depth in memory of its allocator: give it a buffer that is larger than it ever needs.
+// A writer keeps its nesting stack in memory of this allocator. Give it a buffer that is larger than needed.
 using JsonPool = rapidjson::MemoryPoolAllocator<>;
 
 }  // namespace dist

@@ -16,8 +16,8 @@ class SourceCall {
   SourceCall& operator=(const SourceCall&) = delete;
 };
 
-// FAILED_PRECONDITION where this thread is in a source. `call` is the function's name; NULL: whatever
-// function reads an element.
+// Fails with FAILED_PRECONDITION if this thread is in a source. `call` is the function's name; NULL: any
+// function that reads an element.
 Status check_not_in_source(const char* call) noexcept;
 
 }  // namespace dist

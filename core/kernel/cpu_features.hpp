@@ -7,7 +7,7 @@
 
 namespace dist {
 
-// What an x86 CPU answers to CPUID, and what the system saves of it. All 0: no such leaf.
+// What an x86 CPU reports in CPUID, and which registers the system saves. 0: no such leaf.
 struct CpuFeatures {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;
@@ -18,9 +18,9 @@ struct CpuFeatures {
   bool amd = false;
 };
 
-// Of this machine; all 0 where it is no x86.
+// The features of this machine; all 0 if it is not an x86.
 CpuFeatures cpu_features() noexcept;
-// A bit each, as Highway numbers them.
+// A bitmask with Highway's numbers.
 int64_t simd_targets(const CpuFeatures& cpu) noexcept;
 
 }  // namespace dist

@@ -7,10 +7,10 @@
 
 namespace dist {
 
-// NULL for a pair that check_op() refuses.
+// NULL for a pair that check_op() rejects.
 ReduceKernel scalar_reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept;
 
-// The reference of tree.hpp, for the dtypes that depend_on_order(); NULL for all others.
+// The reference for tree.hpp, for dtypes for which depends_on_order() is true; otherwise NULL.
 ReduceKernel scalar_tree_kernel(dist_dtype dtype, dist_reduce_op op) noexcept;
 
 }  // namespace dist

@@ -42,7 +42,7 @@ struct BrainFloat {
   static uint16_t write(float value) noexcept { return bf16_from_f32(value); }
 };
 
-// A weight is real, and multiplies both parts of a complex number.
+// A weight is real and multiplies both parts of a complex number.
 struct Complex : Plain<float, float> {
   static constexpr std::size_t kLanes = 2;
 };

@@ -26,13 +26,13 @@ struct WeightedArguments {
   std::size_t count;
 };
 
-// As in reduce_kernel(), a destination may be a source. check_op() accepts `dtype` for MEAN.
+// As with reduce_kernel(), a destination may be a source. check_op() must accept `dtype` for MEAN.
 void weighted_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
-// The same, where both the products and the weights are added by the tree of tree.hpp.
+// The same, with both the products and the weights added by the tree of tree.hpp.
 void weighted_tree_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
-// The steps of weighted means, for those of partial.hpp.
+// The steps of weighted means, used by partial.hpp.
 struct PartialArguments;
 struct FinishArguments;
 void fold_weighted(dist_dtype dtype, const PartialArguments& args) noexcept;

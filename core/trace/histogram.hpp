@@ -15,7 +15,7 @@ namespace dist {
 
 class Histogram {
  public:
-  static constexpr int kBuckets = 4 * 44;  // the last one's times are hours, and more
+  static constexpr int kBuckets = 4 * 44;  // the last bucket counts hours and more
 
   void add(uint64_t ticks) noexcept {
     buckets_[place_of(ticks)].add(1);
@@ -31,7 +31,7 @@ class Histogram {
     const int place = 4 * (power - 1) + static_cast<int>((ticks >> (power - 2)) & 3);
     return place < kBuckets ? place : kBuckets - 1;
   }
-  // The least that is counted there.
+  // The lower bound of a bucket.
   static constexpr uint64_t begin_of(int bucket) noexcept {
     if (bucket < 4) return static_cast<uint64_t>(bucket);
     return (uint64_t{4} + static_cast<uint64_t>(bucket % 4)) << (bucket / 4 - 1);

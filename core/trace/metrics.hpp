@@ -10,7 +10,7 @@
 namespace dist {
 
 struct Gauges {
-  const char* strategy;  // label of every sample; NULL: none. Any bytes.
+  const char* strategy;  // label of every sample, as untrusted bytes; NULL: none
   const char* version;   // of the library
   const char* simd;
   std::size_t memory_held;

@@ -8,10 +8,11 @@
 
 namespace dist {
 
-// Registers this process. True: the cheap form may be used, and rare_barrier() orders all its threads.
+// Registers this process. If it returns true, the cheap form may be used, and rare_barrier() orders all
+// threads of the process.
 bool enable_asymmetric_barriers() noexcept;
 
-// As if every running thread of the process had executed a full barrier between now and the return.
+// Has the effect of a full barrier in every running thread of the process, between the call and the return.
 void rare_barrier() noexcept;
 
 }  // namespace dist

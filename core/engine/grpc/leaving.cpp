@@ -156,7 +156,7 @@ bool Endpoint::all_taken() noexcept {
     if (sends) return false;
     if (peer.control == nullptr) continue;
     // This also holds for a peer that leaves at the same time: it would take a broken link for a crash. If it
-    // is about to be told, end_out() calls this function again.
+    // is about to be told, leave_if_done() does that and wakes this thread.
     if (peer.control->stage == Link::Stage::kOpen && !(peer.left_told && peer.left_taken)) return false;
   }
   return true;
