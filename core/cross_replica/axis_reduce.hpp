@@ -13,12 +13,12 @@
 
 namespace dist {
 
-// The dimensions that are reduced, as bits. INVALID_ARGUMENT for an axis that `ndim` dimensions have not, or
-// twice. `where` begins messages.
+// Returns the dimensions to reduce as bits. Fails with INVALID_ARGUMENT if an axis is out of range for `ndim`
+// or occurs twice. `where` begins messages.
 Status check_axes(std::span<const int32_t> axes, int32_t ndim, const char* where,
                   uint32_t* out_mask) noexcept;
 
-// Sizes may differ along the axes of `mask` only; tensors without an element there contribute nothing.
+// Sizes may differ only along the axes of `mask`. Tensors without elements there contribute nothing.
 Status reduce_axes(const CrossReplica& context, dist_reduce_op op, std::span<const dist_tensor> sources,
                    uint32_t mask, ValueRef* out);
 

@@ -22,7 +22,7 @@ struct CrossReplica {
   int32_t kind = DIST_STRATEGY_MIRRORED;
   const CrossDevice* cross_device = nullptr;  // NULL: libdist reduces
   int32_t numerics = DIST_NUMERICS_ORDERED;
-  AcrossWorkers* workers = nullptr;  // NULL: all replicas are here
+  AcrossWorkers* workers = nullptr;  // NULL: all replicas are in this process
 };
 
 }  // namespace dist

@@ -11,14 +11,14 @@
 
 namespace dist {
 
-// A host's dist_update_fn, with its user_data: `call` unwraps `args`, which may be NULL.
+// A host's dist_update_fn with its user_data. `call` unwraps `args`, which may be NULL.
 struct UpdateFn {
   dist_status (*call)(dist_tensor* copy, Value* args, const void* context);
   const void* context;
 };
 
-// Calls `fn` on every copy with that replica's components of `args` (a list, or NULL); the copies of a
-// variable that is worth it at the same time. The result is that of the lowest replica that failed.
+// Calls `fn` on every copy with that replica's components of `args` (a list, or NULL), concurrently if the
+// variable is large enough. Returns the result of the lowest replica that failed.
 Status update(const CrossReplica& context, Variable& variable, const UpdateFn& fn, Value* args);
 
 }  // namespace dist

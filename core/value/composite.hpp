@@ -7,8 +7,8 @@
 
 namespace dist {
 
-// Makes a composite of its parts, in the order that DIST_VALUE_INDEXED_SLICES and the other kinds state. The
-// parts are checked to fit each other, so that readers of a composite need not check.
+// Creates a composite from its parts, in the order documented for DIST_VALUE_INDEXED_SLICES and the other
+// kinds. Validates that the parts fit each other, so that readers need not.
 Status create_composite(Memory& memory, int32_t kind, std::span<Value* const> parts, ValueRef* out);
 
 }  // namespace dist

@@ -36,11 +36,12 @@ struct DLManagedTensor {
 
 namespace dist {
 
-// Takes over `managed`, whose deleter is called when the value ends; on a failure it stays the caller's.
+// Takes ownership of `managed`, whose deleter is called when the value is destroyed. If this fails, the
+// caller keeps ownership.
 Status from_dlpack(Memory& memory, DLManagedTensor* managed, ValueRef* out);
 
-// Shares a tensor's (or a variable's first copy's) memory; the result holds a reference until its deleter
-// runs.
+// Shares the memory of a tensor, or of a variable's first copy. The result holds a reference until its
+// deleter is called.
 Status to_dlpack(Value& value, DLManagedTensor** out);
 
 }  // namespace dist
