@@ -5,7 +5,7 @@
 namespace dist {
 namespace {
 
-// Whether some shard is not what an even split gives.
+// Whether some shard differs from what an even split produces.
 bool is_uneven(const Value& sharded, const Partition& how) noexcept {
   if (how.kind != DIST_PARTITION_SPLIT) return false;
   for (std::size_t i = 0; i < how.shape.size(); ++i) {
