@@ -22,7 +22,7 @@
 
 namespace dist {
 
-// What all channels of a strategy share.
+// State that all channels of a strategy share.
 struct ChannelHome {
   // Does blocks in parallel to the members; NULL: only members do them, when they wait or test.
   Arena* helpers;

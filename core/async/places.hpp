@@ -39,7 +39,7 @@ class Places {
   static constexpr std::size_t kHandleBytes = 1024;
   static constexpr std::size_t kCopiedWords = 64;
 
-  // What one member brings to one collective.
+  // One member's part in one collective.
   struct Brought {
     std::atomic<uint32_t> number{0};  // of the collective; written last, as the publication of the rest
     // The signature's digest, for peers that cannot tell to which number it belongs when they read it.
@@ -71,7 +71,7 @@ class Places {
     Brought& brought(int rank, uint32_t number) noexcept {
       return brought_[static_cast<std::size_t>(number % kPlaces) * members_ + static_cast<std::size_t>(rank)];
     }
-    // What all members bring to a collective, by rank.
+    // The offers of all members for a collective, by rank.
     const Offer* const* offers(uint32_t number) const noexcept {
       return offers_ + static_cast<std::size_t>(number % kPlaces) * members_;
     }

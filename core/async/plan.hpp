@@ -37,7 +37,7 @@ namespace dist {
 
 struct Plan;
 
-// What one member brings to a plan.
+// One member's side of a plan.
 struct PlanSide final : Counted {
   PlanSide(Memory& memory, std::size_t packs) : Counted(memory), calls(&memory), offers(&memory) {
     calls.reserve(packs);

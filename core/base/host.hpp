@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host supplies besides memory: a log function, and the clock that deadlines are measured with.
+// Host services besides memory: a log function, and the clock that deadlines are measured with.
 #pragma once
 
 #include <cstdarg>

@@ -99,8 +99,8 @@ bool Exchange::all_apart(std::size_t t) const noexcept {
   return true;
 }
 
-// Whether an input of a member may overlap an output. It does no harm where it is that output, as who writes
-// an element has read it before; nor where it is the member's own part, and at its place.
+// Whether an input of a member may overlap an output harmfully. It is harmless if the input is that output,
+// because each element is read before it is written, or if it is the member's own part at its own place.
 bool Exchange::may_overlap(int rank, std::size_t t, int64_t before, const Outputs& outputs) const noexcept {
   const auto harms = [&](const Extent& input) {
     const Outputs::Output* const met = input.bytes == 0 ? nullptr : outputs.met_by(input);

@@ -13,7 +13,7 @@
 
 namespace dist {
 
-// What is known about the tensor before the members meet. It is equal for all of them.
+// The tensor's properties that are known before the members meet. They are equal for all members.
 struct OneTensor {
   ReduceKernel kernel = nullptr;
   std::size_t bytes = 0;      // size of an input

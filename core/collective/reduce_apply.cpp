@@ -25,7 +25,7 @@ static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void
 static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
 constexpr int kMaxStates = 16;
 
-// What rank 0 provides to all members in a round.
+// Data that rank 0 provides to all members in a round.
 struct Shared {
   const Update& update;
   double* sums;  // of squares, by cell; NULL: no clip

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collectives on tiles share: the round, and copies between members.
+// Common parts of the collectives on tiles: the round, and copies between members.
 #pragma once
 
 #include <algorithm>
@@ -119,14 +119,14 @@ Dissent dissent_of(int size, Has&& has, Alike&& alike) noexcept {
   return found.received < 0 ? Dissent{} : found;
 }
 
-// What a member brings to the round. A tensor is NULL if the member has none.
+// A member's contribution to the round. A tensor is NULL if the member has none.
 struct Bringing {
   const dist_tensor* in;
   const dist_tensor* out;
   std::size_t bytes;  // of `out`
 };
 
-// What all members have brought, by rank.
+// The contributions of all members, by rank.
 struct Brought {
   const dist_tensor* in[DIST_MAX_REPLICAS];
   const dist_tensor* out[DIST_MAX_REPLICAS];

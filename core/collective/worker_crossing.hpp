@@ -31,7 +31,7 @@ namespace dist {
 class WorkerCrossing {
  public:
   enum class State : uint8_t { kIdle, kUnderWay, kHere, kDone, kStopped };
-  // What a member of this worker brings. Both must live until the crossing has ended.
+  // The call and offer of a member of this worker. Both must live until the crossing has ended.
   struct Side {
     const Call* call = nullptr;
     const Offer* offer = nullptr;

@@ -102,7 +102,7 @@ class WorkerPieces {
   // Likewise, for data sent from there to the lane's owner, and by the lane's owner to there.
   std::byte* sent_from(const Way& way) const noexcept;
   std::byte* sent_to(const Way& way) const noexcept;
-  // Where the own lane's results for a member are written: its tensor or staging memory.
+  // The destination of the own lane's results for a member: its tensor or staging memory.
   std::byte* result_for(int rank) const noexcept;
   void lay_out(std::size_t slice, std::size_t index) noexcept;
   void lay_out_lanes() noexcept;

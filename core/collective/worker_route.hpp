@@ -28,14 +28,14 @@ struct WorkerRouteQuestion {
 
 // Larger data are sent in pieces, because saving a round is not worth the additional traffic.
 inline constexpr std::size_t kMostTogetherBytes = std::size_t{256} << 10;
-// What a link transfers during the latency of a message: 30 us at 25 Gb/s.
+// The bytes that a link transfers during the latency of a message: 30 us at 25 Gb/s.
 inline constexpr std::size_t kRoundBytes = std::size_t{90} << 10;
 
 constexpr WorkerRoute worker_route_of(const WorkerRouteQuestion& q) noexcept {
   const std::size_t most = q.staging < kMostTogetherBytes ? q.staging : kMostTogetherBytes;
   if (!q.to_all || (q.givers != 0 && q.bytes > most / q.givers)) return WorkerRoute::kOwner;
   if (!q.folds) return WorkerRoute::kTogether;
-  // What a worker receives: everything that others bring, or the inputs of its own range and the results of
+  // A worker receives either everything that others bring, or the inputs of its own range and the results of
   // the others.
   const auto workers = static_cast<std::size_t>(q.workers);
   const std::size_t all = q.givers * q.bytes / workers * (workers - 1);

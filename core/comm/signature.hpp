@@ -15,7 +15,7 @@ namespace dist {
 // The purpose of a kMergeCall (Signature::kind), for reports.
 enum class MergeFor : int32_t { kFunction, kVariable, kAssign, kScatter, kUpdate };
 
-// What one member came for. Plain data that peers read while they wait.
+// Describes one member's call. Plain data that peers read while they wait.
 struct Signature {
   static constexpr int kDims = 4;
 
@@ -78,7 +78,7 @@ enum class Trouble {
   kCancelled
 };
 
-// What is known when a collective fails. The spans have one entry for each member.
+// The facts that are known when a collective fails. The spans have one entry for each member.
 struct Evidence {
   Trouble trouble = Trouble::kDisagreement;
   std::span<const Signature* const> signatures;  // NULL: the member has not arrived

@@ -16,7 +16,7 @@ namespace dist {
 inline constexpr std::size_t kApart = 128;
 inline constexpr std::size_t kCacheLine = 64;
 
-// What one member publishes in one round.
+// One member's publication in one round.
 template <class Sync>
 struct alignas(kApart) BasicSlot {
   static constexpr std::size_t kInlineBytes = 96;

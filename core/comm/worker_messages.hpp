@@ -19,7 +19,7 @@ inline constexpr uint32_t kWorkerVersion = 7;
 // The result of decoding a message.
 enum class Reading : uint8_t { kGood, kOtherVersion, kBad };
 
-// What one worker announces about one collective. If the payloads of its members are small, they follow
+// One worker's announcement of one collective. If the payloads of its members are small, they follow
 // inside this message, and no further message is needed.
 struct WorkerHeader {
   static constexpr std::size_t kSaidBytes = 320;

@@ -59,7 +59,7 @@ class Payload {
   std::size_t bytes_ = 0;
 };
 
-// What is sent to one worker and received from it in one pass. 0 bytes: nothing.
+// The data sent to one worker and received from it in one pass. 0 bytes: nothing.
 struct Passage {
   const std::byte* send = nullptr;
   std::size_t send_bytes = 0;
@@ -117,11 +117,11 @@ class WorkerRound {
 
   const WorkerMembers& members() const noexcept { return members_; }
 
-  // What a member of this worker brings to the next collective. Written before the collective begins.
+  // The payload of a member of this worker for the next collective. Written before the collective begins.
   Payload& outgoing(int member) noexcept { return outgoing_[static_cast<std::size_t>(member)]; }
   // A member's own reusable buffer, for the tables that it builds from the others' payloads.
   Payload& tables(int member) noexcept { return tables_[static_cast<std::size_t>(member)]; }
-  // What the members of other workers brought, by rank among all members.
+  // The payload of a member of another worker, by its rank among all members.
   std::span<const std::byte> incoming(int rank) const noexcept {
     return came_[static_cast<std::size_t>(rank)];
   }

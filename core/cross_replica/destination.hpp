@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the result of a reduction or a broadcast is placed.
+// The destination of a reduction's or a broadcast's result.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ struct Formed {
   WorkerSet stayed;  // those of them that were in the previous generation
 };
 
-// What a worker knows about the others when it leaves them to form another generation.
+// A worker's knowledge of the others when it leaves them to form another generation.
 struct Parting {
   bool met = false;     // worker 0 has admitted it
   WorkerSet gone;       // workers that were lost or have ended, without those that left to form a generation

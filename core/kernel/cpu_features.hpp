@@ -7,7 +7,7 @@
 
 namespace dist {
 
-// What an x86 CPU reports in CPUID, and which registers the system saves. 0: no such leaf.
+// The CPUID leaves of an x86 CPU (0: no such leaf), and the registers that the system saves.
 struct CpuFeatures {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;

@@ -276,8 +276,8 @@ class ExactLoop {
     }
     if (HWY_LIKELY(fits(Scan(), widest, kFewLevels)))
       return deep<kFewLevels, 0, kParts>(at, n, exponents, parts);
-    // Copies are passed, since what a call takes by address would not stay in registers on the usual path
-    // either.
+    // Pass copies: objects whose address is passed to a call would not stay in registers, even on the usual
+    // path.
     Exponents far_exponents[kParts];
     WideVec results[kParts];
     DIST_UNROLL_LEVELS

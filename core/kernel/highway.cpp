@@ -103,7 +103,7 @@ ChosenTarget& GetChosenTarget() {
   return chosen;
 }
 
-// What Highway's own checks come to, which builds for debugging alone have.
+// Called by Highway's own checks, which exist only in debug builds.
 HWY_NORETURN void Abort(const char*, int, const char*, ...) { __builtin_trap(); }
 
 }  // namespace hwy

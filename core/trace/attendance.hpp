@@ -29,7 +29,7 @@ class Attendance {
  public:
   static constexpr int kLooksAtOnce = 2;
 
-  // What a worker reports about its own members.
+  // A worker's report about its own members.
   struct Last {
     int member = 0;         // index of the last member
     int64_t alone_ns = -1;  // how long all others waited for it; -1: there are no others
@@ -73,7 +73,7 @@ class Attendance {
     if (looks_ < kLooksAtOnce) ++looks_;
     if (waits && changed && recorder_ != nullptr) record_missing();
   }
-  // What a worker reports, including this one: its last member, and how long all others waited for it.
+  // Records a worker's report, including this one's: its last member, and how long all others waited for it.
   void hear(int worker, int32_t name, int64_t alone_ns) noexcept;
   Verdict verdict() const noexcept;
 

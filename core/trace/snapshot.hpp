@@ -14,7 +14,7 @@
 
 namespace dist {
 
-// What an event of several workers records about the others; see Recorder::WorkersWord.
+// The part of an event that concerns other workers; see Recorder::WorkersWord.
 struct OtherWorkers {
   Recorder::WorkersWord known;
   int32_t worker;   // the lowest missing worker, or the last one
@@ -69,7 +69,7 @@ struct Round {
     return events.size() < 2 ? 0 : last().begin_ns - events[events.size() - 2]->begin_ns;
   }
   bool of_workers() const noexcept { return first().of_workers; }
-  // What is known about other workers.
+  // The information about other workers; NULL if there is none.
   const OtherWorkers* others() const noexcept;
   // The last member of all workers, as far as worker `me` knows; empty if it is not known, or not yet.
   std::optional<Latest> latest(int32_t me) const noexcept;

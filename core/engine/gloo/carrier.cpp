@@ -18,7 +18,7 @@ constexpr milliseconds kConnectTime{5000};
 constexpr milliseconds kProveTime{5000};
 constexpr uint64_t kProofTag = 1;
 constexpr int kFrames = 2;
-// What is sent back besides messages: grants and credits. A slice of the queue fits.
+// Room for frames that are sent back, grants and credits, besides messages. A slice of the queue fits.
 constexpr std::size_t kBackBytes = std::size_t{24} << 10;
 constexpr std::size_t kForthBytes = kCarriedBytes + Frame::kBytes;
 

@@ -54,7 +54,7 @@ Digest prove_carrier(Prover who, std::string_view secret, const Link& link) noex
 
 class Carrier {
  public:
-  // What a carrier needs to connect to its peer.
+  // The data that a carrier needs to connect to its peer.
   struct Meeting {
     LinkRef link;
     FrameQueue* queue = nullptr;

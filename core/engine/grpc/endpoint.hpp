@@ -85,7 +85,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept override;
 
  private:
-  // What is known about an authenticated worker.
+  // The state of an authenticated worker, as far as it is known.
   enum class Life { kUnknown, kHere, kLost, kLeft };
 
   struct Peer {

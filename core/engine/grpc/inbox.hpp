@@ -45,7 +45,7 @@ class Inbox final : public FrameTaker {
   bool take_ended() noexcept;
   // A piece begins to arrive. Returns what begin() returns.
   const char* begin_apart(const Piece& piece) noexcept;
-  // Where its next bytes go, as with Outbox::apart(). Both are empty if no piece is arriving.
+  // The destination of its next bytes, as with Outbox::apart(). Both are empty if no piece is arriving.
   struct Coming {
     std::span<std::byte> data;
     std::span<std::byte> end;

@@ -51,7 +51,7 @@ class LinkUser {
 
 class Link : public std::enable_shared_from_this<Link> {
  public:
-  // What the link is waiting for.
+  // The message that the link is waiting for.
   enum class Stage { kHello, kAnswer, kProof, kVerdict, kMeeting, kOpen };
 
   virtual ~Link() = default;

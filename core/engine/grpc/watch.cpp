@@ -54,7 +54,7 @@ void Endpoint::watch() noexcept {
   }
 }
 
-// What has arrived may be old, so the next heartbeats ask: worker 0 asks all workers, the others ask worker
+// Messages that have arrived may be old, so the next heartbeats ask: worker 0 asks all workers, the others ask worker
 // 0.
 void Endpoint::doubt() noexcept {
   const std::scoped_lock lock(members_);
