@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AsyncMemory: how much memory a strategy's queued asynchronous collectives take together, and its limit.
+// AsyncMemory: accounts for and limits the memory of a strategy's queued asynchronous collectives.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace dist {
 
 class AsyncMemory {
  public:
-  // Enough for thousands of collectives under way. Each replica brings its part to each of them, so that many
+  // Enough for thousands of collectives under way. Each replica brings its own part to each of them, so more
   // replicas get more.
   static constexpr std::size_t default_bytes(int replicas) noexcept {
     return std::max<std::size_t>(std::size_t{64} << 20, static_cast<std::size_t>(replicas) << 21);
@@ -19,9 +19,9 @@ class AsyncMemory {
 
   explicit AsyncMemory(std::size_t limit) noexcept : limit_(limit) {}
 
-  // False: there is no room now.
+  // Returns false if the limit would be exceeded.
   bool take(std::size_t bytes) noexcept {
-    // relaxed, here and below: these are counts, and publish no other data.
+    // relaxed, here and below: these are counters, and publish no other data.
     std::size_t taken = taken_.load(std::memory_order_relaxed);
     do {
       if (taken > limit_ || bytes > limit_ - taken) {
@@ -31,12 +31,13 @@ class AsyncMemory {
     } while (!taken_.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
     return true;
   }
-  // For memory that must not be refused, since the group could not go on without it.
+  // For memory that must not be refused, because the group could not continue without it.
   void take_anyway(std::size_t bytes) noexcept { taken_.fetch_add(bytes, std::memory_order_relaxed); }
   void give_back(std::size_t bytes) noexcept { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   std::size_t limit() const noexcept { return limit_; }
-  // How often take() has refused. When this grows, channels give back memory that they keep for later use.
+  // Number of times that take() has refused. When it grows, channels release memory that they keep for later
+  // use.
   uint32_t refusals() const noexcept { return refusals_.load(std::memory_order_relaxed); }
 
  private:

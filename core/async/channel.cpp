@@ -9,10 +9,10 @@
 namespace dist {
 namespace {
 
-// If members disagree and some have not come yet, the report waits this long for their signatures.
+// If members disagree and some have not arrived yet, the report waits this long for their signatures.
 constexpr int64_t kVerdictGraceNs = 1'000'000'000;
 
-// Whether a member has come to this collective. A member that is at a later one has.
+// Whether a member has arrived at this collective, or is already at a later one.
 bool has_come(Places::Chunk& chunk, int rank, uint32_t number) noexcept {
   // acquire: makes visible what the member brought.
   const uint32_t there = chunk.brought(rank, number).number.load(std::memory_order_acquire);
@@ -21,7 +21,7 @@ bool has_come(Places::Chunk& chunk, int rank, uint32_t number) noexcept {
 
 }  // namespace
 
-// Bytes that have been taken for copies. It gives them back, unless a place takes them over.
+// Memory accounted for copies. It is released at the end unless a place takes it over.
 class Channel::Counted {
  public:
   Counted(AsyncMemory& bound, std::size_t words) noexcept
@@ -47,7 +47,7 @@ class Channel::Counted {
   std::size_t taken_ = 0;
 };
 
-// How long one call may wait for peers in all.
+// How long one call may wait for peers in total.
 class Channel::Patience {
  public:
   explicit Patience(const Member& member) noexcept
@@ -92,8 +92,8 @@ Channel::~Channel() {
 void Channel::begin_run() noexcept {
   if (line_) line_->end_run();
   if (group_.poisoned()) {
-    // Members may have issued different numbers, and packs are shut, even those of collectives that ended
-    // well. So all continue from a number to which nobody has come.
+    // The members may have issued different numbers, and packs are shut, even those of completed collectives.
+    // So all members continue with a number that none has reached.
     uint32_t latest = members_[0].issued;
     for (int r = 1; r < size_; ++r) {
       if (static_cast<int32_t>(members_[r].issued - latest) > 0) latest = members_[r].issued;
@@ -105,7 +105,7 @@ void Channel::begin_run() noexcept {
   // Another group may need memory that this one keeps for later use.
   const uint32_t refusals = places_.bound().refusals();
   if (refusals != refusals_) {
-    // A task that starts late finds nothing to do, but still reads its chunk.
+    // A task that starts late finds no work, but still reads its chunk.
     if (home_.helpers != nullptr) home_.helpers->wait_for_tasks();
     places_.let_go_of_spares();
     refusals_ = refusals;
@@ -128,7 +128,7 @@ Status Channel::find_place(const Member& member, uint32_t number, Patience& pati
 Status Channel::count_copies(const Member& member, uint32_t number, Patience& patience, Counted& copies) {
   while (!copies.take()) {
     Work* const oldest = places_.oldest(member.me, number);
-    // Other groups have the rest of the memory: a member without works is always granted one.
+    // Other groups use the rest of the memory. A member without works is always granted one.
     if (oldest == nullptr) copies.take_anyway();
     if (oldest == nullptr) break;
     DIST_TRY(patience.wait_for(*oldest));
@@ -160,11 +160,12 @@ Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* 
   mine.call = &work->call();
   mine.work = work.get();
   mine.call->offer_in(mine.offer);
-  // relaxed: the thread that ends the pack gives it back, and the pack opens only after this member's
+  // relaxed: the thread that completes the pack releases it, and the pack opens only after this member's
   // arrive().
   chunk->place(number).copied.fetch_add(copies.hand_over(), std::memory_order_relaxed);
   me = {chunk, number};
-  // release: a peer that finds it instead of an earlier digest knows that the earlier collective is complete.
+  // release: a peer that finds this digest instead of an earlier one knows that the earlier collective is
+  // complete.
   mine.digest.store(signature.digest, std::memory_order_release);
   // release: publishes the signature.
   mine.number.store(number, std::memory_order_release);
@@ -184,8 +185,8 @@ bool Channel::disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decida
     // acquire: pairs with the release in issue().
     differ = differ || (signatures[p] != nullptr && theirs.digest.load(std::memory_order_acquire) != digest);
   }
-  // The place may already be used again: then this collective is complete, and the members agreed. Where they
-  // differ it never completes, and the signatures stay.
+  // The place may have been reused: then this collective is complete, and the members agreed. If they
+  // disagree, it never completes, and the signatures stay in place.
   if (!differ || chunk.place(number).pack.complete(number)) return false;
   Evidence evidence;
   evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
@@ -200,7 +201,7 @@ ErrorRecord Channel::report(Chunk& chunk, uint32_t number, Trouble trouble,
   });
 }
 
-// Called by the last member to come.
+// Called by the last member to arrive.
 void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   Place& here = chunk.place(number);
   const auto members = static_cast<uint32_t>(size_);
@@ -226,7 +227,7 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   open(here, rank, number, *here.exchange);
 }
 
-// What all members bring is here.
+// Everything that the members bring is here.
 void Channel::open(Place& here, int rank, uint32_t number, const Exchange& exchange) noexcept {
   const std::size_t units = exchange.units();
   if (units == 0) places_.bound().give_back(here.copied.exchange(0, std::memory_order_relaxed));
@@ -241,7 +242,7 @@ void Channel::open(Place& here, int rank, uint32_t number, const Exchange& excha
 }
 
 void Channel::here(Place& place, uint32_t number, const Exchange& exchange) noexcept {
-  // release: who finds that it does not cross any more may look at the pack.
+  // release: a thread that reads false may access the pack.
   place.crossing.store(false, std::memory_order_release);
   open(place, 0, number, exchange);
 }
@@ -265,7 +266,7 @@ void Channel::run_task(void* place, uint32_t number) noexcept {
 
 // Submits the pack to oneTBB. If that fails, the members do the work.
 void Channel::launch(Place& place, uint32_t number) noexcept {
-  // Members that wait wake up and take part.
+  // Waiting members wake up and take part.
   group_.progress().advance();
   if (home_.helpers != nullptr) (void)home_.helpers->submit(run_task, &place, number, group_.lanes());
 }
@@ -275,13 +276,13 @@ void Channel::help(Place& place, uint32_t first) noexcept {
       first, [&] { places_.bound().give_back(place.copied.exchange(0, std::memory_order_relaxed)); },
       [&] {
         group_.progress().advance();
-        // Another one may have its slot in the line.
+        // Another collective may use its slot in the line.
         if (line_) home_.crossings->wake();
       });
 }
 
 LazyChannel::~LazyChannel() {
-  // Tasks that start late, also those of plans, find nothing to do, but read their packs, and wake the group.
+  // Tasks that start late, including those of plans, find no work, but read their packs and wake the group.
   if (home_.helpers != nullptr) home_.helpers->wait_for_tasks();
   Channel* channel = made();
   if (channel == nullptr) return;
@@ -305,7 +306,7 @@ Channel& LazyChannel::get() {
   return *channel;
 }
 
-// make_counted_with_room() has allocated room for the copies behind the object.
+// make_counted_with_room() has allocated room for the copies after the object.
 ChannelWork::ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Member& member,
                          const Call& call, Places::Chunk& chunk, uint32_t number) noexcept
     : Work(memory, channel.group_, list, member.me, member.timeout_ns),
@@ -358,7 +359,8 @@ void ChannelWork::check(int64_t waited_ns) noexcept {
   bool decided = false;
   const bool differ =
       channel_.disagree(chunk_, rank(), number_, &decided) && (decided || waited_ns >= kVerdictGraceNs);
-  // If it is complete by now, the place may be used again, and what was compared may be another collective's.
+  // If it is complete by now, the place may have been reused, and the comparison may concern another
+  // collective.
   if ((differ || stuck()) && !complete()) group_.condemn(report(Trouble::kDisagreement, waited_ns));
 }
 

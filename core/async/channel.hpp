@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel: a group's asynchronous collectives. The k-th that a member issues meets the k-th of each peer in a
-// place (places.hpp). The last member to come compares the signatures, opens the place's pack (pack.hpp), and
-// submits it to oneTBB. Any number can be under way. If they would take more memory than the strategy allows,
-// a member that issues another waits for its oldest one, and does blocks of it meanwhile, as in any wait.
+// Channel: the asynchronous collectives of a group. The k-th collective that a member issues meets the k-th
+// one of each peer in a place (places.hpp). The last member to arrive there compares the signatures, opens
+// the place's pack (pack.hpp), and submits it to oneTBB. Any number of collectives can be under way.
+//
+// Invariant: the queued collectives of a strategy use no more memory than it allows. A member that would
+// exceed the limit waits for its oldest collective, and does blocks of it meanwhile, as in any wait.
 #pragma once
 
 #include <atomic>
@@ -20,29 +22,30 @@
 
 namespace dist {
 
-// What all channels of a strategy share.
+// State that all channels of a strategy share.
 struct ChannelHome {
-  // Does blocks beside the members; NULL: only members do them, when they wait or test.
+  // Does blocks in parallel to the members; NULL: only members do them, when they wait or test.
   Arena* helpers;
   AsyncMemory* memory;
   std::size_t cache_bytes;  // as in Exchange
-  Crossings* crossings;     // NULL: there is no other worker
+  Crossings* crossings;     // NULL: there are no other workers
 };
 
 class ChannelWork;
 
 class Channel final : CrossingLine::Landing {
  public:
-  // `meeting`: of the group's members on several workers; NULL: there are none on others. Throws std::bad_alloc.
+  // `meeting`: the meeting of the group's workers; NULL: all members are in this process. Throws
+  // std::bad_alloc.
   Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerMeeting* meeting);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Called before a run, and before the group's begin_run(), while no member is inside.
+  // Call this before a run and before the group's begin_run(), with no member inside.
   void begin_run() noexcept;
 
-  // Checks a call and issues it. `cancel`: what may end it; NULL: nothing. Throws std::bad_alloc.
+  // Validates a call and issues it. `cancel` may be NULL. Throws std::bad_alloc.
   Status issue(const Member& member, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out);
 
  private:
@@ -64,7 +67,7 @@ class Channel final : CrossingLine::Landing {
   ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
   void open(Chunk& chunk, int rank, uint32_t number) noexcept;
   void open(Place& place, int rank, uint32_t number, const Exchange& exchange) noexcept;
-  // Does blocks of the place's pack if it is open, those of lane `first` before those of others.
+  // Does blocks of the place's pack if it is open, beginning with those of lane `first`.
   void help(Place& place, uint32_t first) noexcept;
   void launch(Place& place, uint32_t number) noexcept;
   void here(Place& place, uint32_t number, const Exchange& exchange) noexcept override;
@@ -76,15 +79,15 @@ class Channel final : CrossingLine::Landing {
   Group& group_;
   const ChannelHome home_;
   const int size_;
-  const int all_;  // members of all workers
+  const int all_;  // number of members of all workers
   Places places_;
   MemberState* members_ = nullptr;  // by rank; only the member itself uses its entry
-  uint32_t first_ = 0;              // how many were issued before this run
+  uint32_t first_ = 0;              // collectives issued before this run
   uint32_t refusals_ = 0;           // AsyncMemory::refusals() when this run began
   std::optional<CrossingLine> line_;
 };
 
-// A group's channel, which is made when the first collective needs it.
+// A group's channel, created by the first asynchronous collective.
 class LazyChannel {
  public:
   LazyChannel(Memory& memory, Group& group, const ChannelHome& home, WorkerMeeting* meeting) noexcept
@@ -95,7 +98,7 @@ class LazyChannel {
 
   // Throws std::bad_alloc.
   Channel& get();
-  // NULL: it has not been made.
+  // NULL if it has not been created.
   Channel* made() const noexcept { return made_.load(std::memory_order_acquire); }
   void begin_run() noexcept {
     if (Channel* channel = made()) channel->begin_run();
@@ -111,7 +114,7 @@ class LazyChannel {
   std::atomic<Channel*> made_{nullptr};
 };
 
-// One asynchronous collective of one member. Copies of its description follow it in memory.
+// One member's asynchronous collective. Its copies of tensor descriptors follow it in memory.
 class ChannelWork final : public Work {
  public:
   ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Member& member, const Call& call,

@@ -40,7 +40,7 @@ void CrossingLine::begin(Slot& slot, Places::Chunk& chunk, uint32_t number) noex
   slot.crossing->begin(number - first_, chunk.brought(0, number).signature);
 }
 
-// False: the slot is free.
+// Returns false if the slot is free.
 bool CrossingLine::go_on(Slot& slot) noexcept {
   if (slot.chunk == nullptr) return false;
   if (!slot.landed) {
@@ -57,7 +57,7 @@ bool CrossingLine::go_on(Slot& slot) noexcept {
       return false;
     }
   }
-  // What is left of it reads what lies in the slot.
+  // The remaining work reads data in the slot.
   if (!slot.place().pack.complete(slot.number)) return true;
   slot.chunk = nullptr;
   return false;
@@ -66,7 +66,7 @@ bool CrossingLine::go_on(Slot& slot) noexcept {
 bool CrossingLine::go_on() noexcept {
   bool busy = false;
   for (Slot& slot : slots_) {
-    // As many as land at once.
+    // As many as arrive at once.
     bool used = go_on(slot);
     while (!used && front_ != nullptr && !group().poisoned()) {
       Places::Place& place = *front_;
@@ -83,7 +83,7 @@ bool CrossingLine::go_on() noexcept {
 
 void CrossingLine::stop() noexcept {
   for (Slot& slot : slots_) {
-    // What has landed is its pack's, whose members know how to give it up.
+    // Once everything is here, the collective belongs to its pack, whose members give it up.
     if (slot.chunk == nullptr || slot.landed) continue;
     slot.crossing->stop();
     landing_.stopped(slot.place(), slot.number);
@@ -98,7 +98,7 @@ void CrossingLine::fail(Places::Place& place, uint32_t number, Trouble trouble, 
       if (slot.chunk != nullptr && !slot.landed && &slot.place() == &place && slot.number == number)
         return slot.crossing->fail(trouble, waited_ns);
     }
-    // It waits for those before it, one of which is as late.
+    // It waits for earlier ones, one of which is late as well.
     for (Slot& slot : slots_) {
       if (slot.chunk != nullptr && !slot.landed) return slot.crossing->fail(trouble, waited_ns);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrossingLine: a group's asynchronous collectives that all members of this worker have come to, on their way to those
-// of the other workers. They go in the order of their numbers, which is the same on all workers, kAtATime of them at a
-// time; each has a part of the staging memory.
+// CrossingLine: sends a group's asynchronous collectives to the other workers once all members of this worker
+// have arrived. They go in the order of their numbers, which is the same on all workers. At most kAtATime are
+// in flight, and each uses a part of the staging memory.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@ class CrossingLine final : public Crossings::Item {
  public:
   static constexpr std::size_t kAtATime = 4;
 
-  // What becomes of a collective of the line.
+  // Receives the results of a line's collectives.
   class Landing {
    public:
-    // The work that is left, which ends the place's pack.
+    // The remaining work, which completes the place's pack.
     virtual void here(Places::Place& place, uint32_t number, const Exchange& exchange) noexcept = 0;
-    // Nothing is left.
+    // No work remains.
     virtual void done(Places::Place& place, uint32_t number) noexcept = 0;
-    // It will not be.
+    // The collective has been abandoned.
     virtual void stopped(Places::Place& place, uint32_t number) noexcept = 0;
 
    protected:
@@ -40,14 +40,14 @@ class CrossingLine final : public Crossings::Item {
   ~CrossingLine() override { home_.end(*this); }
 
   WorkerMeeting& meeting() const noexcept { return meeting_; }
-  // Between runs, with no collective under way: first the end of the last run, after which no task that is late looks at
-  // places, and then the begin of the next one. `first`: the number before its first collective.
+  // end_run() and begin_run() are called between runs, with no collective under way. After end_run(), no late
+  // task accesses places. `first`: the number before the next run's first collective.
   void end_run() noexcept;
   void begin_run(uint32_t first) noexcept { first_ = first; }
-  // The last member of this worker has come.
+  // The last member of this worker has arrived.
   void add(Places::Chunk& chunk, uint32_t number) noexcept;
   void advance() noexcept { home_.advance(); }
-  // Ends the collective for all workers.
+  // Fails the collective on all workers.
   void fail(Places::Place& place, uint32_t number, Trouble trouble, int64_t waited_ns) noexcept;
   // The group is poisoned, and a member gives up.
   void let_go() noexcept { home_.stop(group()); }
@@ -58,7 +58,7 @@ class CrossingLine final : public Crossings::Item {
  private:
   struct Slot {
     std::optional<WorkerCrossing> crossing;
-    Places::Chunk* chunk = nullptr;  // NULL: it is free
+    Places::Chunk* chunk = nullptr;  // NULL: unused
     uint32_t number = 0;
     Places::Place& place() const noexcept { return chunk->place(number); }
     bool landed = false;
@@ -72,7 +72,7 @@ class CrossingLine final : public Crossings::Item {
   Landing& landing_;
   uint32_t first_ = 0;
   std::array<Slot, kAtATime> slots_;
-  // Those that wait for a slot.
+  // Collectives that wait for a slot.
   Places::Place* front_ = nullptr;
   Places::Place* back_ = nullptr;
 };

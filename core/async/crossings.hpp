@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crossings: what is under way between the workers of a strategy while nobody waits inside it: asynchronous and planned
-// collectives, of all its groups. Whoever waits for anything calls advance(). When a message has come, oneTBB's threads
-// do, where there are any: so they go on also while the replicas compute.
+// Crossings: all asynchronous and planned collectives of a strategy that are in flight between workers. A
+// thread that waits for anything calls advance(). When a message arrives, oneTBB's threads call it too, if
+// there are any, so collectives also make progress while the replicas compute.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace dist {
 
 class Crossings final : public BackgroundWork {
  public:
-  // Something that goes on in steps. What it does is under the lock.
+  // Something that advances in steps. Its functions are called under the lock.
   class Item {
    public:
     explicit Item(Group& group) noexcept : group_(group) {}
@@ -23,7 +23,7 @@ class Crossings final : public BackgroundWork {
     Item& operator=(const Item&) = delete;
     Group& group() const noexcept { return group_; }
 
-    // As far as it can; false: there is nothing to do for now.
+    // Advances as far as possible. Returns false if there is nothing to do for now.
     virtual bool go_on() noexcept = 0;
     // The group is poisoned: afterwards nothing touches its members' tensors.
     virtual void stop() noexcept = 0;
@@ -39,25 +39,26 @@ class Crossings final : public BackgroundWork {
     bool listed_ = false;
   };
 
-  // `helpers`: where oneTBB's threads are; NULL: there are none.
+  // `helpers`: where oneTBB's threads run; NULL: there are none.
   explicit Crossings(Arena* helpers) noexcept : helpers_(helpers) {}
-  // Tasks that are late look for items.
+  // Late tasks still look for items.
   ~Crossings() {
     if (helpers_ != nullptr) helpers_->wait_for_tasks();
   }
   Crossings(const Crossings&) = delete;
   Crossings& operator=(const Crossings&) = delete;
 
-  // Waits for nobody: what another thread is busy with is left to it.
+  // Does not wait: if another thread holds the lock, it does the work.
   void advance() noexcept override;
   void wake() noexcept override;
 
-  // Calls change(), which gives the item something to do, and goes on with it.
+  // Calls change(), which gives the item something to do, and advances it.
   template <class Change>
   void begin(Item& item, Change&& change) noexcept {
     const std::lock_guard lock(mutex_);
     change();
-    // Before the look at what has come: what comes after it finds the item, and wakes.
+    // Add the item before looking for messages: a message that arrives afterwards finds the item and wakes
+    // its waiters.
     add(item);
     if (!item.go_on()) remove(item);
   }
@@ -67,7 +68,7 @@ class Crossings final : public BackgroundWork {
     const std::lock_guard lock(mutex_);
     look();
   }
-  // The group is poisoned, and its members' tensors are to be let go.
+  // The group is poisoned, and nothing may touch its members' tensors any more.
   void stop(const Group& group) noexcept;
   // The item is not used any more.
   void end(Item& item) noexcept {
@@ -84,10 +85,10 @@ class Crossings final : public BackgroundWork {
   Arena* const helpers_;
   std::mutex mutex_;
   Item* first_ = nullptr;
-  // seq_cst, with the fence in wake(): either who adds an item sees that a message has come, or who tells of the message
-  // sees that there is an item. relaxed where somebody only asks whether there is any.
+  // seq_cst, with the fence in wake(): either a thread that adds an item sees that a message has arrived, or
+  // the thread that announces the message sees the item. relaxed for mere checks of whether there is an item.
   std::atomic<int> listed_{0};
-  std::atomic<bool> called_{false};  // a task is on its way
+  std::atomic<bool> called_{false};  // a task has been submitted
 };
 
 }  // namespace dist

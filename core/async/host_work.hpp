@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostWork: what a dist_work is: a member's handle of a collective (work.hpp), or a request (core/serve).
+// HostWork: the object behind a dist_work, which is a member's handle of a collective (work.hpp) or a request
+// (core/serve).
 #pragma once
 
 #include <cstddef>
@@ -15,26 +16,27 @@ class WorkList;
 
 class HostWork : public Counted {
  public:
-  // Whether the calling thread may use it. `here`: the works of the replica that it is inside; NULL: it is inside none.
-  // `call` is the function's name in messages.
+  // Whether the calling thread may use it. `here`: the works of the replica on this thread; NULL: outside
+  // replicas. `call` is the function's name for messages.
   virtual Status check_use(const WorkList* here, const char* call) const noexcept = 0;
-  // Whether it has ended, and fails with the report if it failed. Waits for nobody.
+  // Whether it has ended; fails with the report if it failed. Does not wait.
   virtual Status test(bool* out_ended) noexcept = 0;
-  // Waits until it has ended, and returns how. `timeout_ns` 0: its own; < 0: no limit.
+  // Waits until it has ended, and returns its result. timeout_ns: 0 selects its own timeout, a negative value
+  // disables it.
   virtual Status wait(int64_t timeout_ns) noexcept = 0;
-  // Waits until one of n works has ended, of which this is the first; *out_index: which one.
+  // Waits until one of n works, of which this is the first, has ended; *out_index is that one.
   virtual Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
                           std::size_t* out_index) noexcept = 0;
   virtual void cancel() noexcept = 0;
-  // The host gives up its handle.
+  // The host releases its handle.
   virtual void close() noexcept = 0;
 
-  // NULL: it is no collective's.
+  // NULL if it is not the work of a collective.
   virtual Work* collective() noexcept { return nullptr; }
-  // The next of its partial results, for which it waits; *out NULL: there is none, or none any more. `timeout_ns` 0: it does
-  // not wait; < 0: no limit.
+  // Returns its next partial result, waiting for it; *out is NULL if there is none left. timeout_ns: 0 does
+  // not wait, a negative value waits without limit.
   virtual Status take(int64_t timeout_ns, void** out) noexcept;
-  // What the host gave with it; NULL: nothing.
+  // The host's pointer; may be NULL.
   virtual void* user_data() const noexcept { return nullptr; }
 
  protected:

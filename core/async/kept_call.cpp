@@ -7,7 +7,7 @@
 namespace dist {
 namespace {
 
-// Hands out parts of a buffer, each aligned to 8 bytes.
+// Allocates parts of a buffer, each aligned to 8 bytes.
 class Cursor {
  public:
   explicit Cursor(uint64_t* at) noexcept : at_(at) {}

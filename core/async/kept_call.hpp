@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call with copies of its tensors' descriptions, as the caller's may end before the work does. The tensors'
+// KeptCall: a copy of a call and of its tensors' descriptors, which must outlive the caller's. The tensors'
 // data are not copied.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace dist {
 
-// How many words the copies of a checked call take; `members`: how many the group has.
+// The number of words that copies of a validated call need. `members`: the size of the group.
 std::size_t kept_words(const Call& call, int members) noexcept;
-// The call with its copies at `place`, which has room for kept_words().
+// Copies the call to `place`, which has room for kept_words().
 Call kept_in(uint64_t* place, const Call& call, int members) noexcept;
 
 class KeptCall {
@@ -28,7 +28,7 @@ class KeptCall {
 
  private:
   Call call_;
-  std::pmr::vector<uint64_t> place_;  // of words, as the host's allocator need not align bytes
+  std::pmr::vector<uint64_t> place_;  // words, because the host's allocator need not align bytes
 };
 
 }  // namespace dist

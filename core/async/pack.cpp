@@ -9,8 +9,8 @@
 namespace dist {
 
 bool Pack::arrive(uint32_t members) noexcept {
-  // acq_rel: the last member to come sees what all have brought. A member that gave up has marked the same
-  // word, so that the count never equals `members`, and the pack stays shut.
+  // acq_rel: the last member to arrive sees what all members have brought. A member that gave up has set a
+  // flag in the same word, so the count never equals `members`, and the pack stays shut.
   return arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members;
 }
 
@@ -34,8 +34,8 @@ void Pack::open(uint32_t round, uint32_t members, int lanes, const Exchange& exc
   for (std::size_t l = used; l-- > 0;) {
     lanes_[l].tickets.store(ticket_of(round, blocks_of(lanes_[l])), std::memory_order_release);
   }
-  // A close() that still sees the full count waits for the first lane's ticket. One that sees it lowered sees
-  // that ticket too.
+  // A close() that still sees the full count waits for the first lane's ticket. One that sees the lower count
+  // sees that ticket, too.
   arrived_.fetch_sub(members, std::memory_order_acq_rel);
 }
 
@@ -61,7 +61,7 @@ void Pack::open_done(uint32_t round, uint32_t members) noexcept {
 
 bool Pack::take(uint32_t lane, uint64_t* out_ticket) noexcept {
   std::atomic<uint64_t>& tickets = lanes_[lane].tickets;
-  // acquire: pairs with open()'s release, also if other threads have taken blocks since.
+  // acquire: pairs with open()'s release, even if other threads have taken blocks since.
   uint64_t ticket = tickets.load(std::memory_order_acquire);
   while (left_of(ticket) != kClosed && left_of(ticket) != 0) {
     if (tickets.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acquire)) {
@@ -73,7 +73,7 @@ bool Pack::take(uint32_t lane, uint64_t* out_ticket) noexcept {
 }
 
 bool Pack::do_block(uint32_t l, uint64_t ticket, TaskList::Cursor& cursor) noexcept {
-  // The round cannot end before this block is done, so that its fields do not change.
+  // The round cannot end before this block is done, so its fields do not change.
   const uint32_t blocks = blocks_.load(std::memory_order_relaxed);
   {
     const FpEnvironment environment;
@@ -83,24 +83,24 @@ bool Pack::do_block(uint32_t l, uint64_t ticket, TaskList::Cursor& cursor) noexc
     exchange_->run({lane.units.begin + block.begin, lane.units.begin + block.end}, cursor,
                    [] { return true; });
   }
-  // acq_rel: the thread that does the last block sees the results of all, and publishes them by completed_. A
-  // close() sees the results of the blocks that it waits for.
+  // acq_rel: the thread that does the last block sees the results of all blocks, and publishes them with
+  // completed_. A close() sees the results of the blocks that it waits for.
   return done_.fetch_add(1, std::memory_order_acq_rel) + 1 == blocks;
 }
 
 void Pack::close(uint32_t round, uint32_t members) noexcept {
-  // acq_rel, in one order with arrive(): either the last member finds kShut, or this call finds that it has
-  // come.
+  // acq_rel, in one order with arrive(): either the last member sees kShut, or this call sees that it has
+  // arrived.
   uint32_t arrived = arrived_.load(std::memory_order_acquire);
   while ((arrived & kShut) == 0 && arrived != members &&
          !arrived_.compare_exchange_weak(arrived, arrived | kShut, std::memory_order_acq_rel)) {
   }
   std::atomic<uint64_t>& mark = lanes_[0].tickets;
   if (arrived == members) {
-    // The last member is between arrive() and open(), where it waits for nobody: this loop soon ends.
+    // The last member is between arrive() and open(), where it does not wait, so this loop ends soon.
     while (round_of(mark.load(std::memory_order_acquire)) != round) yield_this_thread();
   }
-  // Nothing more to do if the pack was shut before it could open.
+  // If the pack was shut before it could open, nothing remains to be done.
   if (round_of(mark.load(std::memory_order_acquire)) != round) return;
   const uint32_t used = used_.load(std::memory_order_relaxed);
   for (uint32_t l = 0; l < used; ++l) {
@@ -117,8 +117,8 @@ void Pack::close(uint32_t round, uint32_t members) noexcept {
   while ((closed = closed_.load(std::memory_order_acquire)) < used * kOneLane) yield_this_thread();
   const auto taken = static_cast<uint32_t>(closed);
   while (done_.load(std::memory_order_acquire) < taken) yield_this_thread();
-  // All blocks are done, but the thread that did the last one may not have ended the round yet. This waits
-  // for it, so that it does not end a later round, and so that all members agree on how this one ended.
+  // All blocks are done, but the thread that did the last one may not have ended the round yet. Waiting for
+  // it ensures that it does not end a later round, and that all members agree on how this one ended.
   if (taken == 0 || taken != blocks_.load(std::memory_order_relaxed)) return;
   while (!complete(round)) yield_this_thread();
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pack: an exchange among members that do not wait for each other. Each says when its tensors may be touched.
-// The last member to come opens the pack. Then every thread that has time does blocks of it: oneTBB's
-// workers, and members that wait or test. A thread that does blocks waits for nobody.
+// Pack: an exchange among members that do not wait for each other. Each member announces when its tensors may
+// be touched, and the last one opens the pack. Then any thread that has time does blocks of it: oneTBB's
+// workers, and members that wait or test.
 //
-// The blocks lie in lanes, as many as members can run at the same time. Each lane is a range that is read in
-// order. A thread begins with the same lane in every round, so that its core finds in its cache what it left
-// there.
+// Invariant: a thread that does blocks waits for nobody.
 //
-// One pack is used for rounds 1, 2, ... Members come to round s + 1 only after round s is complete.
+// The blocks are divided into as many lanes as members can run at the same time. Each lane is a range that is
+// processed in order. A thread begins with the same lane in every round, so that its data may still be in its
+// core's cache.
 //
-//     arrive()   a member's tensors are ready; the last one prepares the exchange, then open(), or abandon()
-//     help()     does blocks while there are any
+// A pack is used for rounds 1, 2, ... Members arrive at round s + 1 only after round s is complete.
+//
+//     arrive()   a member's tensors are ready; the last member prepares the exchange and calls open() or abandon()
+//     help()     does blocks until none are left
 //     complete() all blocks of a round are done
-//     close()    a member gives up: afterwards nobody touches its tensors for this round. If all had come,
-//                no further block is begun, and it waits for those under way. If not, the pack cannot open
-//                any more. Either way the pack can be used again only after reset()
+//     close()    a member gives up; afterwards nobody touches its tensors in this round. If all members had
+//                arrived, no further block is started and it waits for the blocks in progress. Otherwise the pack
+//                can no longer open. In both cases the pack must be reset() before it is used again
 #pragma once
 
 #include <atomic>
@@ -29,22 +31,23 @@ namespace dist {
 
 class Pack {
  public:
-  // Up to this many bytes, the last member to come does the work at once: waking a worker would take longer.
+  // Up to this many bytes, the last member to arrive does the work at once: waking a worker would take
+  // longer.
   static constexpr std::size_t kAtOnceBytes = std::size_t{64} << 10;
 
   Pack() noexcept = default;
   Pack(const Pack&) = delete;
   Pack& operator=(const Pack&) = delete;
 
-  // True: all `members` have come, and the caller must open or abandon the round.
+  // Returns true if all `members` have arrived; then the caller must open or abandon the round.
   bool arrive(uint32_t members) noexcept;
   void open(uint32_t round, uint32_t members, int lanes, const Exchange& exchange) noexcept;
   void abandon(uint32_t round, uint32_t members) noexcept;
-  // Instead of open(): all has been done elsewhere.
+  // Replaces open() if all of the work has been done elsewhere.
   void open_done(uint32_t round, uint32_t members) noexcept;
 
-  // Does blocks until there are none, those of lane `first` (any number) before those of others. The thread
-  // that does the last block calls ending(), while the pack still belongs to the round, and then finished().
+  // Does blocks until none are left, beginning with those of lane `first` (any number). The thread that does
+  // the last block calls ending(), while the pack still belongs to the round, and then finished().
   template <class Ending, class Finished>
   void help(uint32_t first, Ending&& ending, Finished&& finished) noexcept {
     for (uint32_t turn = 0; turn < kLanes; ++turn) {
@@ -68,21 +71,21 @@ class Pack {
         first, [] {}, finished);
   }
   bool complete(uint32_t round) const noexcept {
-    // acquire: pairs with the release in help(), for the results.
+    // acquire: pairs with the release in help(), which publishes the results.
     return static_cast<int32_t>(completed_.load(std::memory_order_acquire) - round) >= 0;
   }
   void close(uint32_t round, uint32_t members) noexcept;
 
-  // Makes the pack ready for `round` + 1. No thread may be using it.
+  // Prepares the pack for `round` + 1. No thread may be using it.
   void reset(uint32_t round) noexcept;
 
  private:
-  static constexpr uint32_t kLanes = 4;  // enough that threads that help seldom meet in one; a power of two
+  static constexpr uint32_t kLanes = 4;  // enough that helping threads rarely share one; a power of two
   static constexpr std::size_t kLeastLaneUnits = (std::size_t{4} << 10) / kUnitBytes;
 
-  // A ticket has the round that is open, and how many of the lane's blocks have not been taken. Both are in
-  // one word, so that a thread that has looked at a round which is over by now never takes a block of the
-  // next.
+  // A ticket holds the open round and the number of the lane's blocks that have not been taken. Both are in
+  // one word, so that a thread that looked at a round that has ended since never takes a block of the next
+  // one.
   static constexpr uint32_t kClosed = UINT32_MAX;
   static constexpr uint32_t kShut = uint32_t{1} << 31;
   static constexpr uint32_t round_of(uint64_t ticket) noexcept { return static_cast<uint32_t>(ticket >> 32); }
@@ -90,7 +93,7 @@ class Pack {
   static constexpr uint64_t ticket_of(uint32_t round, uint32_t left) noexcept {
     return uint64_t{round} << 32 | left;
   }
-  // closed_ has two counts: how many lanes are closed, and how many of their blocks had been taken.
+  // closed_ holds two counts: how many lanes are closed, and how many of their blocks had been taken.
   static constexpr uint64_t kOneLane = uint64_t{1} << 32;
 
   struct alignas(kApart) Lane {
@@ -102,14 +105,14 @@ class Pack {
     return static_cast<uint32_t>((lane.units.end - lane.units.begin + block_units_ - 1) / block_units_);
   }
   bool take(uint32_t lane, uint64_t* out_ticket) noexcept;
-  // True: it was the last block of the round, which the caller must end.
+  // Returns true if it was the last block of the round; then the caller must end the round.
   bool do_block(uint32_t lane, uint64_t ticket, TaskList::Cursor& cursor) noexcept;
 
-  alignas(kApart) std::atomic<uint32_t> arrived_{0};  // with kShut: it cannot open any more
+  alignas(kApart) std::atomic<uint32_t> arrived_{0};  // with kShut: it can no longer open
   alignas(kApart) const Exchange* exchange_ = nullptr;
   std::size_t block_units_ = Exchange::kBlockUnits;
   std::atomic<uint32_t> blocks_{0};
-  std::atomic<uint32_t> used_{0};  // how many lanes this round has; the others have no blocks
+  std::atomic<uint32_t> used_{0};  // number of lanes in this round; the others have no blocks
   Lane lanes_[kLanes];             // the first lane's ticket opens the round
   alignas(kApart) std::atomic<uint32_t> done_{0};
   std::atomic<uint64_t> closed_{0};

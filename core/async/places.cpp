@@ -30,7 +30,7 @@ std::size_t Places::block_bytes() const noexcept {
          kPlaces * members_ * (sizeof(Brought) + sizeof(Offer*));
 }
 
-// The caller has taken the bytes that are counted for it.
+// The caller has accounted for the memory.
 Places::Chunk* Places::make_chunk() {
   static_assert(alignof(Place) >= alignof(Brought) && sizeof(Place) % alignof(Brought) == 0);
   auto* const block = static_cast<std::byte*>(memory_.allocate(block_bytes(), alignof(Place)));
@@ -61,7 +61,7 @@ void Places::end_chunk(Chunk* chunk) noexcept {
   --chunks_;
 }
 
-// Gives a chunk its numbers. It works whatever numbers the chunk had before, since numbers wrap.
+// Gives a chunk its numbers. This works whatever numbers the chunk had before, because numbers wrap around.
 void Places::set_first(Chunk& chunk, uint32_t first) noexcept {
   chunk.next_.store(nullptr, std::memory_order_relaxed);
   chunk.first_ = first;
@@ -102,7 +102,7 @@ void Places::let_go_of_spares() noexcept {
   }
 }
 
-// Whether all collectives of the chunk are complete and every member has come to the next chunk. Then each
+// Whether all collectives of the chunk are complete and every member has arrived in the next chunk. Then each
 // member has returned from the calls that it made in this one.
 bool Places::all_have_passed(Chunk& chunk) noexcept {
   Chunk* const next = chunk.next_.load(std::memory_order_relaxed);
@@ -111,7 +111,7 @@ bool Places::all_have_passed(Chunk& chunk) noexcept {
     if (!chunk.places_[i].pack.complete(chunk.first_ + i)) return false;
   }
   for (std::size_t r = 0; r < members_; ++r) {
-    // acquire: makes visible what the member did before it came there.
+    // acquire: makes visible what the member did before it arrived there.
     const uint32_t number =
         next->brought(static_cast<int>(r), next->first_).number.load(std::memory_order_acquire);
     if (number != next->first_) return false;
@@ -142,7 +142,7 @@ Places::Chunk* Places::after(Chunk& last, int rank, Work** out_oldest) {
       bound_.take_anyway(counted_bytes());
     } else if (!bound_.take(counted_bytes())) {
       if ((*out_oldest = oldest_locked(rank, first)) != nullptr) return nullptr;
-      // The work has become complete meanwhile: its memory is free for the next one.
+      // The work has completed meanwhile, so its memory is free for the next one.
       bound_.take_anyway(counted_bytes());
     }
     try {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places: a group's asynchronous collectives meet here, each in a place of its own. There are as many places
-// as collectives under way.
+// Places: where a group's asynchronous collectives meet. Each collective under way has a place of its own.
 //
-// A chunk has kPlaces places, for consecutive numbers, and what each member brings to them. The chunks form a
-// list in the order of numbers. Each member goes along it at its own pace. The first member that comes to the
-// end adds a chunk, which happens once in kPlaces collectives. When all collectives of a chunk are complete,
-// and all members have passed it, it rests until it is used again. The chunk that has rested the shortest is
-// used first, as it is most likely in a cache. So a few collectives under way use few chunks, even if there
-// once were many, and the cost of one collective does not depend on how many there are.
+// A chunk holds kPlaces places for consecutive numbers, and what each member brings to them. The chunks form
+// a list in the order of numbers, and each member walks along it at its own pace. The first member that
+// reaches the end adds a chunk, which happens once in kPlaces collectives. A chunk is free for reuse once all
+// its collectives are complete and all members have passed it. The most recently freed chunk is used first,
+// because it is most likely to be in a cache. So a few collectives under way use few chunks, even if there
+// were many once, and the cost of a collective does not depend on how many there are.
 //
-// A member may still hold a work of a chunk that is used again. It sees larger numbers there, which tell that
-// its own collective is complete. Chunks are freed only between runs, when nobody holds one.
+// A member may still hold a work whose chunk has been reused. It finds larger numbers there, which tell it
+// that its own collective is complete. Chunks are freed only between runs, when nobody holds one.
 #pragma once
 
 #include <atomic>
@@ -35,20 +34,20 @@ class Work;
 class Places {
  public:
   static constexpr uint32_t kPlaces = 8;
-  // How many bytes are counted for a member's handle of one collective, with the copies in it. Copies that
-  // take more than kCopiedWords are counted separately.
+  // The size accounted for a member's handle of one collective, including the copies in it. Copies of more
+  // than kCopiedWords are accounted separately.
   static constexpr std::size_t kHandleBytes = 1024;
   static constexpr std::size_t kCopiedWords = 64;
 
-  // What one member brings to one collective.
+  // One member's part in one collective.
   struct Brought {
-    std::atomic<uint32_t> number{0};  // the collective's; published last
-    // The signature's digest, for peers that cannot tell which number is there when they read it.
+    std::atomic<uint32_t> number{0};  // of the collective; written last, as the publication of the rest
+    // The signature's digest, for peers that cannot tell to which number it belongs when they read it.
     std::atomic<uint64_t> digest{0};
     Signature signature;
     Offer offer{};
     const Call* call = nullptr;  // in the member's handle
-    Work* work = nullptr;        // that handle; only the member itself uses it
+    Work* work = nullptr;        // that handle; used only by the member itself
   };
   class Chunk;
   struct Place {
@@ -56,8 +55,9 @@ class Places {
     Channel& channel;
     Pack pack;
     std::optional<Exchange> exchange;
-    std::atomic<std::size_t> copied{0};  // bytes that are counted for copies of long lists
-    // Of a group of several workers: all members of this one have come, and it is on its way to the others.
+    std::atomic<std::size_t> copied{0};  // bytes accounted for copies of long lists
+    // With several workers: all members of this one have arrived, and the collective is being exchanged with
+    // the others.
     std::atomic<bool> crossing{false};
     struct {
       Chunk* chunk;
@@ -71,7 +71,7 @@ class Places {
     Brought& brought(int rank, uint32_t number) noexcept {
       return brought_[static_cast<std::size_t>(number % kPlaces) * members_ + static_cast<std::size_t>(rank)];
     }
-    // What all members bring to a collective, by rank.
+    // The offers of all members for a collective, by rank.
     const Offer* const* offers(uint32_t number) const noexcept {
       return offers_ + static_cast<std::size_t>(number % kPlaces) * members_;
     }
@@ -79,7 +79,7 @@ class Places {
    private:
     friend class Places;
     std::atomic<Chunk*> next_{
-        nullptr};         // the chunk of the next numbers; of a resting one: another resting one
+        nullptr};         // the chunk with the following numbers; for a free chunk, another free chunk
     uint32_t first_ = 0;  // the first of its numbers
     std::size_t members_ = 0;
     Place* places_ = nullptr;  // this and the following arrays are in the chunk's own memory
@@ -93,29 +93,29 @@ class Places {
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  // How many bytes are counted for one collective: its place, and what all members bring, with their handles.
+  // The size accounted for one collective: its place, and what all members bring, with their handles.
   static constexpr std::size_t bytes_of_one(int members) noexcept {
     return sizeof(Place) +
            static_cast<std::size_t>(members) * (sizeof(Brought) + sizeof(Offer*) + kHandleBytes);
   }
 
-  // Called while no member is inside and nothing is under way. Numbers up to `latest`, a multiple of kPlaces,
-  // count as complete. Returns the chunk in which members continue.
+  // Called with no member inside and nothing under way. Numbers up to `latest`, a multiple of kPlaces, count
+  // as complete. Returns the chunk in which members continue.
   Chunk* begin_afresh(uint32_t latest) noexcept;
-  // Called while no member is inside: frees the chunks that rest.
+  // Called with no member inside. Frees the unused chunks.
   void let_go_of_spares() noexcept;
 
-  // The chunk behind `last`. NULL: there is no memory for it until *out_oldest, a work of this member, is
-  // complete. Throws std::bad_alloc.
+  // Returns the chunk after `last`. Returns NULL if its memory has to wait until *out_oldest, a work of this
+  // member, is complete. Throws std::bad_alloc.
   Chunk* after(Chunk& last, int rank, Work** out_oldest);
-  // The member's first work with a number below `below` that is not complete; NULL: none. The member has not
-  // come to `below`.
+  // The member's first work below number `below` that is not complete; NULL: none. The member has not arrived
+  // at `below` yet.
   Work* oldest(int rank, uint32_t below) noexcept;
 
   AsyncMemory& bound() const noexcept { return bound_; }
 
  private:
-  static constexpr uint32_t kLeastChunks = 2;  // each group may have these, whatever the limit
+  static constexpr uint32_t kLeastChunks = 2;  // each group may have these regardless of the limit
 
   std::size_t block_bytes() const noexcept;
   std::size_t counted_bytes() const noexcept { return kPlaces * bytes_of_one(static_cast<int>(members_)); }
@@ -131,7 +131,7 @@ class Places {
   AsyncMemory& bound_;
   Channel& owner_;
   const std::size_t members_;
-  std::mutex mutex_;  // guards the ends of the list, and the chunks that rest
+  std::mutex mutex_;  // guards the ends of the list, and the unused chunks
   Chunk* front_ = nullptr;
   Chunk* resting_ = nullptr;
   uint32_t chunks_ = 0;

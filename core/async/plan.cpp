@@ -14,8 +14,8 @@ std::size_t bytes_of(const Call& call, std::size_t t) noexcept {
   return elements_of(tensor) * dtype_size(tensor.dtype);
 }
 
-// One past the last tensor of the pack that begins with `first`. All members get the same, as sizes are
-// equal.
+// The end of the pack that begins with tensor `first`. All members get the same result, because their sizes
+// are equal.
 std::size_t end_of_pack(const Call& call, std::size_t first, int64_t bytes_per_pack) noexcept {
   if (bytes_per_pack <= 0 || !call.sized_alike()) return call.n;
   std::size_t bytes = 0;
@@ -34,7 +34,7 @@ std::size_t count_packs(const Call& call, int64_t bytes_per_pack) noexcept {
   return packs;
 }
 
-// Keeps one pack of the member's call: tensors [first, end) of each of its lists.
+// Copies one pack of the member's call: tensors [first, end) of each of its lists.
 void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t end, int members) {
   std::pmr::vector<dist_tensor> in(&side.memory());
   Call pack = call;
@@ -52,7 +52,7 @@ void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t 
   side.calls.back().call().offer_in(side.offers.emplace_back());
 }
 
-// Agrees with the other workers on the streams of the plan's parts; rank 0 has the plan.
+// Agrees with the other workers on the streams of the plan's parts. Rank 0 holds the plan.
 Status make_crossings(Memory& memory, const Member& member, const Signature& signature,
                       const ChannelHome& home, Plan* plan) {
   WorkerMeeting& meeting = *member.meeting;
@@ -96,7 +96,7 @@ void Plan::begin(std::size_t part, uint32_t round, int rank) noexcept {
 
 void Plan::open(std::size_t part, uint32_t round, int rank, const Exchange& exchange) noexcept {
   parts[part].pack.open(round, static_cast<uint32_t>(group.size()), group.lanes(), exchange);
-  // Members that wait wake up and take part.
+  // Waiting members wake up and take part.
   group.progress().advance();
   if (exchange.bytes() <= Pack::kAtOnceBytes) {
     help(part, rank);
@@ -113,8 +113,8 @@ bool Plan::complete(uint32_t round) const noexcept {
   return std::all_of(parts, parts + num_parts, [&](const Part& part) { return part.pack.complete(round); });
 }
 
-// Each task holds a reference to the plan, which might end before oneTBB starts the task. If oneTBB takes no
-// tasks, the members do the work.
+// Each task holds a reference to the plan, which might otherwise be destroyed before oneTBB starts the task.
+// If oneTBB accepts no tasks, the members do the work.
 void Plan::submit(std::size_t part) noexcept {
   for (int i = 0; i < group.lanes(); ++i) {
     retain();
@@ -222,7 +222,7 @@ Status PlannedWork::create(Memory& memory, const Member& member, Call& call, Wor
   return kOk;
 }
 
-// Meets when all members have made their sides. Rank 0 puts the sides together, and the others wait in the
+// Meets when all members have created their sides. Rank 0 combines the sides while the others wait in the
 // round.
 Status PlannedWork::meet(const Member& member, PlanSide& side, const Ref<Plan>& made) noexcept {
   Group& group = member.group;
@@ -236,7 +236,7 @@ Status PlannedWork::meet(const Member& member, PlanSide& side, const Ref<Plan>& 
   if (made) {
     for (int r = 0; r < group.size(); ++r)
       made->sides[static_cast<std::size_t>(r)] = Ref<PlanSide>::share(side_of(r));
-    // Over several workers, what members bring is compared when it is there, in each round.
+    // With several workers, the members' data are compared in each round, when they are here.
     if (member.meeting == nullptr && !put_together(member, *made).ok()) return group.failure();
   }
   return group.finish(member.me);
@@ -271,7 +271,7 @@ Status PlannedWork::begin_round() noexcept {
   std::fill(ready_.begin(), ready_.end(), 0);
   for (std::size_t k = 0; k < plan_->num_parts; ++k) not_ready_[k] = plan_->parts[k].end - first_of(k);
   begin();
-  // All members know the plan by the same address, and no other plan has it.
+  // All members know the plan by the same address, which no other plan has.
   const uint64_t number = mix(reinterpret_cast<uintptr_t>(plan_.get()), round_);
   record(caller_recorder_, plan_->signature, static_cast<uint32_t>(number >> 32), round_, bytes_);
   return kOk;
@@ -303,7 +303,8 @@ Status PlannedWork::ready(std::size_t tensor) {
   }
   if (!under_way()) DIST_TRY(begin_round());
   const std::size_t part = part_of(tensor);
-  // It may be ready by an earlier dist_work_ready(), or by dist_work_start(), which takes all the rest.
+  // It may be ready because of an earlier dist_work_ready() or because of dist_work_start(), which covers all
+  // remaining ones.
   if (ready_[tensor] != 0 || not_ready_[part] == 0) {
     return failed_precondition("dist_work_ready(): tensor %zu is ready already in this round", tensor);
   }
@@ -318,7 +319,7 @@ void PlannedWork::arrive(std::size_t k) noexcept {
   not_ready_[k] = 0;
   const auto members = static_cast<uint32_t>(group_.size());
   if (--parts_to_come_ == 0) {
-    // release: publishes what this member wrote to those who look whether it has come.
+    // release: publishes this member's writes to threads that check whether it has arrived.
     plan_->sides[static_cast<std::size_t>(rank())]->round.store(round_, std::memory_order_release);
   }
   if (part.pack.arrive(members)) plan_->begin(k, round_, rank());
@@ -350,7 +351,7 @@ PlanCrossing* PlannedWork::crossing() const noexcept {
 bool PlannedWork::crosses() const noexcept { return crossing() != nullptr; }
 
 void PlannedWork::end_late(Trouble trouble, int64_t waited_ns) noexcept {
-  // Who has not come of this worker is nearer than who of others.
+  // A missing member of this worker takes precedence over those of other workers.
   PlanCrossing* const part = missing() >= 0 ? nullptr : crossing();
   part != nullptr ? part->fail(trouble, waited_ns) : Work::end_late(trouble, waited_ns);
 }

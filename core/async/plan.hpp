@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planned collectives: they are checked, compared and copied once, and then run any number of times.
+// Planned collectives are validated, compared and copied once, and can then be started any number of times.
 //
-// Making a plan is itself a collective. Afterwards a round costs each member one comparison (has a run failed
-// since?) and one addition for each pack, but no allocation, lock or signature. A list is exchanged in packs
-// of about the size that the caller asked for. A pack begins as soon as all members have said that its
-// tensors are ready, so that one pack is exchanged while the next is being computed.
+// Creating a plan is itself a collective. Afterwards a round costs each member one comparison (has a run
+// failed since?) and one atomic addition for each pack. There is no allocation, no lock and no signature. A
+// list of tensors is divided into packs of about the size that the caller asked for. A pack starts as soon as
+// all members have announced that its tensors are ready, so that one pack is exchanged while the next one is
+// being computed.
 //
-// A run that fails may stop members at different rounds, so that plans made before it cannot be used any
-// more. Over several workers that holds wherever it has failed: before its first round in a run a member waits for
-// the others to say how the run before has ended, and later rounds look whether that is known.
+// Invariant: plans made before a failed run are unusable, because the members may have stopped at different
+// rounds. With several workers this holds wherever the run has failed: before its first round in a run, a
+// member waits until the other workers have reported how the previous run ended, and later rounds check
+// whether that is known.
 //
-// Where the group has members of other workers, each pack has a stream of its own to those (crossings.hpp), so that
-// workers may begin packs, and plans, in different orders.
+// If the group has members on other workers, each pack has its own stream to them (crossings.hpp), so that
+// workers may start packs and plans in different orders.
 #pragma once
 
 #include <atomic>
@@ -35,19 +37,19 @@ namespace dist {
 
 struct Plan;
 
-// What one member brings to a plan.
+// One member's side of a plan.
 struct PlanSide final : Counted {
   PlanSide(Memory& memory, std::size_t packs) : Counted(memory), calls(&memory), offers(&memory) {
     calls.reserve(packs);
     offers.reserve(packs);
   }
-  std::pmr::vector<KeptCall> calls;  // pack by pack
+  std::pmr::vector<KeptCall> calls;  // by pack
   std::pmr::vector<Offer> offers;
-  Plan* plan = nullptr;                            // rank 0's side: set while the plan is being made
+  Plan* plan = nullptr;                            // of rank 0's side: set while the plan is being created
   alignas(kApart) std::atomic<uint32_t> round{0};  // the latest round for which all tensors are ready
 };
 
-// A part's tensors on their way to other workers.
+// A pack that is being exchanged with other workers.
 class PlanCrossing final : public Crossings::Item {
  public:
   PlanCrossing(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group, Plan& plan,
@@ -56,7 +58,7 @@ class PlanCrossing final : public Crossings::Item {
   ~PlanCrossing() override { home_.end(*this); }
 
   void begin(uint32_t round) noexcept;
-  // Whether it has not come to an end.
+  // Whether it has not ended.
   bool under_way() const noexcept { return under_way_.load(std::memory_order_acquire); }
   void advance() noexcept { home_.advance(); }
   void let_go() noexcept { home_.stop(group()); }
@@ -76,20 +78,21 @@ class PlanCrossing final : public Crossings::Item {
   std::atomic<bool> under_way_{false};
 };
 
-// What all members share.
+// The state that all members share.
 struct Plan final : Counted {
   struct Part {
     Pack pack;
     std::optional<Exchange> exchange;
     std::size_t end = 0;                   // one past its last tensor
-    std::optional<PlanCrossing> crossing;  // on its way to other workers, where there are any
+    std::optional<PlanCrossing> crossing;  // set if there are other workers
   };
 
-  // `num_parts` parts follow.
+  // The `num_parts` parts follow the object in memory.
   Plan(Memory& memory, std::size_t num_parts, Group& group, Arena* helpers);
   ~Plan() override;
 
-  // All members of this worker have come to a round of a part, and then what all members bring is here.
+  // Called when all members of this worker have arrived at a round of a part, and, with other workers, again
+  // when everything that the members bring is here.
   void begin(std::size_t part, uint32_t round, int rank) noexcept;
   void open(std::size_t part, uint32_t round, int rank, const Exchange& exchange) noexcept;
   void help(std::size_t part, int rank) noexcept;
@@ -102,7 +105,7 @@ struct Plan final : Counted {
   Part* parts = nullptr;
   const std::size_t num_parts;
   Signature signature;
-  int64_t sequence = 0;  // of the round that made it
+  int64_t sequence = 0;  // number of the round that created it
 
  private:
   static void run_task(void* plan, uint32_t part) noexcept;
@@ -111,7 +114,7 @@ struct Plan final : Counted {
 
 class PlannedWork final : public Work {
  public:
-  // Collective.
+  // A collective call of all members.
   static Status create(Memory& memory, const Member& member, Call& call, WorkList& list,
                        const ChannelHome& home, int64_t bytes_per_pack, Ref<Work>* out);
 
@@ -140,7 +143,7 @@ class PlannedWork final : public Work {
   static Status put_together(const Member& member, Plan& plan) noexcept;
   Status begin_round() noexcept;
   void arrive(std::size_t part) noexcept;
-  // The first part on its way to other workers; NULL: there is none.
+  // The first part that is being exchanged with other workers; NULL: none.
   PlanCrossing* crossing() const noexcept;
   std::size_t first_of(std::size_t part) const noexcept { return part == 0 ? 0 : plan_->parts[part - 1].end; }
   std::size_t part_of(std::size_t tensor) const noexcept;
@@ -149,12 +152,12 @@ class PlannedWork final : public Work {
   Recorder* const caller_recorder_;
   std::size_t bytes_ = 0;
   const uint32_t failures_;       // the group's failures() when the plan was made
-  WorkerMeeting* const meeting_;  // with the other workers; NULL: there are none
-  uint64_t failed_runs_ = 0;      // of all workers before the run in which it was made
+  WorkerMeeting* const meeting_;  // with the other workers; NULL: none
+  uint64_t failed_runs_ = 0;      // on all workers, before the run in which it was created
   uint32_t round_ = 0;
-  std::size_t parts_to_come_ = 0;            // in this round: how many parts are not ready
-  std::pmr::vector<unsigned char> ready_;    // in this round, by tensor: whether it is ready
-  std::pmr::vector<std::size_t> not_ready_;  // in this round, by part: how many tensors are not ready
+  std::size_t parts_to_come_ = 0;            // number of parts that are not ready in this round
+  std::pmr::vector<unsigned char> ready_;    // by tensor: whether it is ready in this round
+  std::pmr::vector<std::size_t> not_ready_;  // by part: number of tensors that are not ready in this round
 };
 
 }  // namespace dist

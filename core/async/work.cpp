@@ -7,13 +7,13 @@
 namespace dist {
 namespace {
 
-// The longest sleep, so that failures which wake nobody are seen.
+// The longest sleep, so that failures that wake nobody are noticed.
 constexpr int64_t kLongestSleepNs = 100'000'000;
-// A thread can sleep on the word of one group only. If it waits for works of several, it looks at them this
-// often.
+// A thread can sleep on the word of one group only. If it waits for works of several groups, it checks them
+// this often.
 constexpr int64_t kLookNs = 1'000'000;
 
-// A sleep that any of several works ends.
+// A sleep that ends when any of several works ends.
 class AnyWork final : public Waits {
  public:
   AnyWork(Work* const* works, std::size_t n) noexcept : works_(works), n_(n) {}
@@ -30,20 +30,20 @@ bool one_group(Work* const* works, std::size_t n) noexcept {
 }
 
 int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool limited) noexcept {
-  // A way to other workers may have something to do though nothing has happened here.
+  // The transport may need progress() even if nothing has happened here.
   const bool crosses = std::any_of(works, works + n, [](const Work* w) { return w->crosses(); });
   const int64_t longest = one_group(works, n) && !crosses ? kLongestSleepNs : kLookNs;
   const int64_t slice = works[0]->group().host().slice_ns(limited ? left_ns : -1);
   return slice < 0 ? longest : std::min(slice, longest);
 }
 
-// For a thread that is already counted as a sleeper. It only looks and does no blocks, since a failure waits
-// until nobody counts as a sleeper.
+// For a thread that is already counted as a sleeper. It only looks and does no blocks, because a failure
+// waits until no thread counts as a sleeper.
 bool worth_a_look(Work* const* works, std::size_t n) noexcept {
   return std::any_of(works, works + n, [](const Work* w) { return w->settled() || w->stuck(); });
 }
 
-// The index of the first work that has ended; n: none has.
+// The index of the first work that has ended; n: none.
 std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
   std::size_t i = 0;
   while (i < n && !works[i]->ended()) ++i;
@@ -96,8 +96,8 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
   while (first_ != nullptr) {
     Work& work = *first_;
     if (!returned.ok() && !work.ended() && work.waits()) {
-      // A member that fails waits for nobody: its peers get a report, and its tensors are released. The group
-      // does not know yet that it leaves, so that no signature differs, and the report is made here.
+      // A member that fails does not wait: its peers get a report, and its tensors are released. The group
+      // does not know yet that the member leaves, so no signature differs, and the report is made here.
       ErrorRecord report = work.report(Trouble::kCancelled, 0);
       report.code = DIST_ABORTED;
       const MemberName name = work.group().name(work.rank());
@@ -143,7 +143,7 @@ void Work::end(dist_status code) noexcept {
 
 bool Work::ended() noexcept {
   if (!under_way()) return true;
-  // A member that only tests looks at the clock nowhere else.
+  // For a member that only tests, this is the only check of the clock.
   const bool late = group_.past_deadline();
   if (advance()) {
     if (late) (void)group_.check_run();
@@ -212,7 +212,7 @@ void Work::cancel() noexcept {
   if (!ended()) group_.condemn(report(Trouble::kCancelled, 0));
 }
 
-// A work that is not under way has ended.
+// A work that is not under way counts as ended.
 Status Work::wait_any(HostWork* const* given, std::size_t n, int64_t timeout_ns,
                       std::size_t* out_index) noexcept {
   for (std::size_t i = 0; i < n; ++i) {

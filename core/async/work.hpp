@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work: one member's handle of a collective that is under way or planned. Only that member's thread uses it.
+// Work: a member's handle of an asynchronous or planned collective. Only that member's thread may use it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace dist {
 
-// Ends a group's rounds when the cancel object asks for it. It is linked only while a run lasts.
+// Cancels a group's rounds when the cancel object is signalled. It is linked only while a run lasts.
 class GroupCancelLink final : public Cancel::Link {
  public:
   explicit GroupCancelLink(Group& group) noexcept : group_(group) {}
@@ -32,23 +32,23 @@ class WorkList {
   WorkList& operator=(const WorkList&) = delete;
 
   bool empty() const noexcept { return first_ == nullptr; }
-  // Helps some of the works on, other ones at each call. Waits for nobody.
+  // Helps some of the works along, different ones in each call. Does not wait.
   void advance() noexcept;
   void add(Work& work) noexcept;
   void remove(Work& work) noexcept;
 
-  // Called when the member's function has returned: brings every work to an end. After a failure, works to
-  // which not all members have come are given up. Returns the first failure.
+  // Called when the member's function has returned: completes every work. After a failure, works at which not
+  // all members have arrived are abandoned. Returns the first failure.
   Status drain(Status returned, const ErrorRecord& failure) noexcept;
 
  private:
-  static constexpr int kLooks = 16;  // at most as many works that do not end are helped by one advance()
+  static constexpr int kLooks = 16;  // limit for the works that one advance() helps without completing them
 
   Work* first_ = nullptr;
-  Work* next_look_ = nullptr;  // advance() goes on here; NULL: from the first
+  Work* next_look_ = nullptr;  // where advance() continues; NULL: at the first
 };
 
-// A work as the wait graph sees it: a round that misses the members that have not come to the work.
+// A work as the wait graph sees it: a round that lacks the members that have not arrived at the work.
 class WorkRendezvous final : public Rendezvous {
  public:
   explicit WorkRendezvous(const Work& work) noexcept : work_(work) {}
@@ -67,38 +67,38 @@ class WorkRendezvous final : public Rendezvous {
 
 class Work : public HostWork {
  public:
-  // Helps it on, and returns whether it has ended, well or not. Waits for nobody.
+  // Helps the work along and returns whether it has ended, successfully or not. Does not wait.
   bool ended() noexcept;
-  // How it ended; with the report if it failed.
+  // The result; if the work failed, fails with the report.
   Status result() noexcept;
-  // As ended(), and fails with the report if it failed. It also finds out that a peer can never come, for
-  // members that only test and never wait.
+  // Like ended(), and fails with the report if the work failed. It also detects that a peer can never arrive,
+  // for members that only test and never wait.
   Status test(bool* out_ended) noexcept override;
-  // Ends the group's rounds if the work has not ended.
+  // Cancels the group's rounds if the work has not ended.
   void cancel() noexcept override;
 
-  // FAILED_PRECONDITION unless `here`, the works of the replica that this thread is inside, are its member's; NULL:
-  // it is inside none. `call` is the function's name in messages.
+  // Returns FAILED_PRECONDITION unless `here` (the works of the replica on this thread; NULL outside
+  // replicas) is the list of this work's member. `call` is the function's name for messages.
   Status check_owner(const WorkList* here, const char* call) const noexcept;
-  // The same, but who holds what is not under way may be anybody.
+  // The same, except that any thread may hold a work that is not under way.
   Status check_use(const WorkList* here, const char* call) const noexcept override {
     return under_way() ? check_owner(here, call) : kOk;
   }
-  // Releases the owner's reference, after the end of what is under way: peers may use its tensors until then, and
-  // how it ends is in the run's status. In a forked child nobody goes on with it, and this does nothing.
+  // Releases the owner's reference after the work has ended, because peers may use its tensors until then;
+  // the result is in the run's status. In a forked child nobody continues the work, and this does nothing.
   void close() noexcept override;
-  // It limits how long peers may take to come, as in Member.
+  // The timeout limits how long peers may take to arrive, as in Member.
   Status wait(int64_t timeout_ns) noexcept override;
-  // All of them are collectives'.
+  // All works must belong to collectives.
   Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
                   std::size_t* out_index) noexcept override;
   Work* collective() noexcept override { return this; }
 
-  // Planned work: all tensors, or one, may be touched from now on.
+  // Planned work: announces that all tensors, or one, may be touched from now on.
   virtual Status start() = 0;
   virtual Status ready(std::size_t tensor) = 0;
 
-  // The object that can cancel it whenever it is under way; NULL: none.
+  // Sets the object that can cancel the work whenever it is under way; NULL: none.
   void end_by(Cancel* cancel) noexcept { cancel_ = Ref<Cancel>::share(cancel); }
 
   Group& group() const noexcept { return group_; }
@@ -108,23 +108,24 @@ class Work : public HostWork {
   // Whether ended() would return true without doing any of the work.
   bool settled() const noexcept { return !under_way() || complete() || group_.poisoned(); }
 
-  // ---- For those who wait ----
+  // ---- For waiting threads ----
 
   virtual bool has_come(int rank) const noexcept = 0;
-  // Called before sleeping: ends the group's rounds if this work can never complete. `waited_ns`: how long
+  // Called before sleeping: ends the group's rounds if this work can never complete. `waited_ns` is how long
   // the caller has waited.
   virtual void check(int64_t waited_ns) noexcept = 0;
   virtual ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept = 0;
-  // What its members came for, and its number.
+  // The signature of its members, and its number.
   virtual const Signature& signature(int64_t* out_sequence) const noexcept = 0;
-  // The first member that has not come, or -1; whether it never will, as it has left the run.
+  // missing(): the first member that has not arrived, or -1. stuck(): whether it never will, because it has
+  // left the run.
   int missing() const noexcept;
   bool stuck() const noexcept;
-  // Whether it has left for other workers, and not all their members have come.
+  // Whether the work is being exchanged with other workers and not all of their members have arrived.
   virtual bool crosses() const noexcept { return false; }
-  // Whether it waits for others to come.
+  // Whether it waits for other members to arrive.
   bool waits() const noexcept { return crosses() || missing() >= 0; }
-  // Ends the group's rounds, since it has waited for too long.
+  // Fails the group's rounds because this work has waited for too long.
   virtual void end_late(Trouble trouble, int64_t waited_ns) noexcept {
     group_.condemn(report(trouble, waited_ns));
   }
@@ -135,18 +136,18 @@ class Work : public HostWork {
       : HostWork(memory), group_(group), owner_(list), rank_(rank), timeout_ns_(timeout_ns) {
     group.hold();
   }
-  ~Work() override { group_.let_go(); }  // not while it is under way
+  ~Work() override { group_.let_go(); }  // not called while it is under way
 
-  // Helps the work on; true: it is complete.
+  // Helps the work along; returns true if it is complete.
   virtual bool advance() noexcept = 0;
   // Called when the group is poisoned. Afterwards nobody touches the member's tensors.
   virtual void give_up() noexcept = 0;
   virtual bool complete() const noexcept = 0;
   void begin() noexcept;
-  // Called before it begins. If it has been cancelled already, ends the group's rounds and returns their
-  // report.
+  // Called before the work begins. If it has been cancelled already, ends the group's rounds and returns
+  // their report.
   Status check_cancel() noexcept;
-  // Records that it is under way. `number` is equal on all members, and different for each work of the group.
+  // Records the beginning. `number` is equal on all members, and different for each work of the group.
   void record(Recorder* recorder, const Signature& signature, uint32_t number, uint32_t sequence,
               std::size_t bytes) noexcept;
 
@@ -160,7 +161,7 @@ class Work : public HostWork {
   uint64_t recorded_ = 0;
 
   WorkList& owner_;
-  WorkList* list_ = nullptr;  // where it is while it is under way
+  WorkList* list_ = nullptr;  // the list that it is in while it is under way
   Work* next_ = nullptr;
   Work* previous_ = nullptr;
   const int rank_;
@@ -168,13 +169,13 @@ class Work : public HostWork {
   WorkRendezvous rendezvous_{*this};
   Ref<Cancel> cancel_;
   GroupCancelLink cancel_link_{group_};
-  dist_status code_ = DIST_OK;  // how it ended last
+  dist_status code_ = DIST_OK;  // its latest result
   uint32_t ended_in_ = 0;       // the group's failures() when it ended
 };
 
-// The report on a work of a group. signature_of(rank) is what that member came for; NULL: it has not come. A
-// member that has not come and has left the run counts as one that left. Not inlined, since it takes room on
-// the stack.
+// Returns the report on a work of a group. signature_of(rank) is the signature of that member, or NULL if it
+// has not arrived. A member that has not arrived and has left the run is reported as having left. Not inlined
+// because it needs much stack.
 template <class SignatureOf>
 [[gnu::noinline, gnu::cold]] ErrorRecord report_on_works(const Group& group, int64_t sequence,
                                                          Trouble trouble, int64_t waited_ns,
@@ -185,7 +186,7 @@ template <class SignatureOf>
   for (std::size_t p = 0; p < size; ++p) {
     const int rank = static_cast<int>(p);
     failures[p] = nullptr;
-    // This is asked before whether it has come, as it may come and then leave.
+    // Check this first: the member may arrive and then leave.
     const bool left = group.has_left(rank);
     signatures[p] = signature_of(rank);
     if (signatures[p] != nullptr || !left) continue;

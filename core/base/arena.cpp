@@ -15,7 +15,7 @@
 namespace dist {
 namespace {
 
-// A oneTBB thread inherits name and signal mask from the thread that happened to start it.
+// A oneTBB thread inherits its name and signal mask from whichever thread started it.
 void prepare_worker() noexcept {
   thread_local bool prepared = false;
   if (prepared) return;
@@ -46,7 +46,7 @@ Arena::Arena(Memory& memory, int max_threads, const CpuSet* cpus, Bounds bounds,
 Arena::~Arena() { wait_for_tasks(); }
 
 void Arena::wait_for_tasks() const noexcept {
-  // acquire: for the release of a task's end.
+  // acquire: pairs with the release at the end of a task.
   while (submitted_.load(std::memory_order_acquire) != 0) yield_this_thread();
 }
 
@@ -78,7 +78,7 @@ Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
 
 Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part, const void* context) {
   if (begin >= end) return kOk;
-  // Counted from 0 without a sign: the distance of two numbers may be twice the largest.
+  // Unsigned, counted from 0: the distance between two int64_t may exceed INT64_MAX.
   const uint64_t n = static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
   const auto least = static_cast<uint64_t>(std::max<int64_t>(grain, 1));
   const auto at = [begin](uint64_t i) { return static_cast<int64_t>(static_cast<uint64_t>(begin) + i); };
@@ -94,15 +94,15 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
     std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
     const std::thread::id caller = std::this_thread::get_id();
     started_->arena().execute([&] {
-      // Isolated: a part may take a host's lock (an update function), so no other loop's part may run inside
-      // it.
+      // Isolated: a part may hold a host's lock (in an update function), so no part of another loop may run
+      // inside it.
       tbb::this_task_arena::isolate([&] {
-        // Cut in halves down to 2 * least - 1 iterations, which leaves each half `least` or more.
+        // Divided in halves down to 2 * least - 1 iterations, so that each half has at least `least`.
         const tbb::blocked_range<uint64_t> range(0, n, 2 * least - 1);
         tbb::parallel_for(range, [&](const tbb::blocked_range<uint64_t>& some) {
-          // Isolation keeps other callers out: a thread that is not the caller is oneTBB's. It is on the
-          // CPUs as long as the part takes: a tbb::task_arena with constraints would move the caller too,
-          // and would leave workers bound that are inside when it ends.
+          // Isolation keeps other callers out, so a thread that is not the caller belongs to oneTBB. It is
+          // bound to the CPUs only during the part: a tbb::task_arena with constraints would move the caller
+          // as well, and would leave workers bound that are inside when the arena is destroyed.
           if (std::this_thread::get_id() == caller) return part(at(some.begin()), at(some.end()), context);
           prepare_worker();
           std::optional<OnCpus> here;

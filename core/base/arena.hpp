@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena: a oneTBB arena for loops that wait for no peer. It starts threads at the first loop that needs them.
-// The calling thread always takes part, and returns when the loop is done. Loops may be helped by the host's threads
-// instead (executor.hpp).
+// A oneTBB task arena for loops that never wait for a peer. It starts its threads when the first loop needs
+// them. The calling thread always takes part and returns when the loop is complete. If the host supplies an
+// executor, its threads help with the loops instead (executor.hpp).
 #pragma once
 
 #include <atomic>
@@ -17,24 +17,25 @@ namespace dist {
 
 class Arena {
  public:
-  // `memory` outlives the arena. At most `max_threads` threads, the caller's among them; with 1 a loop is
-  // a plain loop without oneTBB. `cpus`, which outlives the arena too, has the CPUs that oneTBB's threads
-  // run on while they do parts of a loop, or tasks, within `bounds`; NULL: any. The calling thread is not moved.
-  // With an `executor` that is one, loops are shared with that, and `max_threads` counts for tasks alone.
+  // `memory` must outlive the arena. Loops use at most `max_threads` threads, including the caller; with 1, a
+  // loop is a plain loop without oneTBB. `cpus`, which must outlive the arena, are the CPUs to which oneTBB's
+  // threads are bound, within `bounds`, while they do parts of a loop, or tasks; NULL: any. The calling
+  // thread is not moved. With an executor, loops use its threads instead, and `max_threads` only limits
+  // tasks.
   Arena(Memory& memory, int max_threads, const CpuSet* cpus = nullptr, Bounds bounds = Bounds::kOwn,
         const Executor& executor = {}) noexcept;
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Of a loop.
+  // The maximum number of threads of a loop.
   int max_threads() const noexcept {
     return executor_.execute != nullptr ? executor_.num_threads + 1 : max_threads_;
   }
 
-  // Calls body(first, last) for parts of [begin, end) of `grain` iterations or more, in any order and some at
-  // the same time. While it waits, the caller takes parts of this loop only, never of another's.
-  // RESOURCE_EXHAUSTED where oneTBB has no memory for the loop, of which some parts may not have run then.
+  // Calls body(first, last) for parts of [begin, end) of at least `grain` iterations, in any order and
+  // concurrently. While the caller waits, it takes parts of this loop only. Fails with RESOURCE_EXHAUSTED if
+  // oneTBB has no memory for the loop; then some parts may not have run.
   template <class Body>
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     return parallel_for(
@@ -48,7 +49,7 @@ class Arena {
   // Runs task(context, number) on up to `copies` threads, now or later.
   using Task = void (*)(void* context, uint32_t number);
   Status submit(Task task, void* context, uint32_t number, int copies);
-  // Returns when no task is left, so that what tasks refer to may end.
+  // Returns when no task is left, so that objects used by tasks may be destroyed.
   void wait_for_tasks() const noexcept;
 
  private:

@@ -14,14 +14,16 @@ void Cancel::signal(const char* reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (signalled()) return;
   copy_shown(reason_, reason == nullptr || reason[0] == '\0' ? "dist_cancel_signal()" : reason);
-  // A link is out of the list when it is told: what it ends may be gone as soon as this lets go of the mutex.
+  // A link is removed before it is notified: its operation may be destroyed as soon as this releases the
+  // mutex.
   while (Link* const link = first_) {
     first_ = link->next_;
     if (first_ != nullptr) first_->previous_ = nullptr;
     link->added_ = false;
     link->cancelled(reason_);
   }
-  // release: with the reason. Who sees it knows that all have been told; who adds a link waits for the mutex.
+  // release: publishes the reason. A thread that sees the flag knows that all links have been notified; a
+  // thread that adds a link waits for the mutex.
   signalled_.store(true, std::memory_order_release);
 }
 

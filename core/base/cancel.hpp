@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancel: how the host asks runs and collectives to end, from any thread.
+// Lets the host cancel runs, requests and collectives from any thread.
+//
+// A Cancel holds a list of links. Each cancellable operation inserts its link for as long as it can be
+// cancelled; signal() calls cancelled() on every link in the list.
+//
+// Invariant: delivery and removal of a link take the same mutex. So a signal never reaches an operation whose
+// link has been removed, and a link may be destroyed as soon as it has been removed.
 #pragma once
 
 #include <atomic>
@@ -13,7 +19,8 @@ namespace dist {
 
 class Cancel final : public Counted {
  public:
-  // What a signal ends. A link is a member of what is under way, so that adding one takes no memory.
+  // An operation that a signal ends. The link is a member of the operation, so inserting it allocates
+  // nothing.
   class Link {
    public:
     Link() noexcept = default;
@@ -21,8 +28,8 @@ class Cancel final : public Counted {
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
-    // Called on the thread that signals; nobody can remove the link meanwhile. It must not call the host, nor
-    // anything of this Cancel.
+    // Called on the thread that signals, under the mutex: no link can be removed meanwhile. It must not call
+    // the host or any function of this Cancel.
     virtual void cancelled(const char* reason) noexcept = 0;
 
    private:
@@ -34,29 +41,30 @@ class Cancel final : public Counted {
 
   explicit Cancel(Memory& memory) noexcept;
 
-  // Ends what is linked now; what begins later finds the object signalled. A second signal changes nothing.
+  // Ends all operations that are linked now. Operations that start later find the object signalled. Further
+  // signals have no effect.
   void signal(const char* reason) noexcept;
   bool signalled() const noexcept { return signalled_.load(std::memory_order_acquire); }
-  // Once it is signalled.
+  // Valid once signalled() is true.
   const char* reason() const noexcept { return reason_; }
 
-  // False: it is signalled already, and the link is not added.
+  // Returns false, without adding the link, if the object is already signalled.
   bool add(Link& link) noexcept;
-  // Waits for a signal that is being delivered. Afterwards the link is not touched any more.
+  // Waits for a signal that is being delivered. Afterwards the link is not accessed any more.
   void remove(Link& link) noexcept;
 
-  // A forked child must not touch the mutex, which another thread may have held.
+  // True in a forked child, which must not lock the mutex: another thread may have held it during the fork.
   bool forked() const noexcept;
 
  private:
   const int64_t process_;
-  std::mutex mutex_;  // of the list; a signal is delivered under it, so that removing waits for that
+  std::mutex mutex_;  // protects the list; held during delivery, so that remove() waits for it
   Link* first_ = nullptr;
   std::atomic<bool> signalled_{false};
   char reason_[kReasonBytes] = "";
 };
 
-// A link for as long as a scope lasts. The Cancel may be NULL: then nothing can signal.
+// Keeps a link inserted for the duration of a scope. If the Cancel is NULL, nothing can signal.
 class CancelScope {
  public:
   CancelScope(Cancel* cancel, Cancel::Link& link) noexcept
@@ -69,11 +77,11 @@ class CancelScope {
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;
 
-  // Whether it was signalled before, so that nothing was linked.
+  // Whether the object was signalled before the scope began, in which case the link was not inserted.
   bool late() const noexcept { return late_; }
 
  private:
-  const Ref<Cancel> cancel_;  // the host may let go of it meanwhile
+  const Ref<Cancel> cancel_;  // the host may release its own reference meanwhile
   Cancel::Link& link_;
   bool late_ = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The properties of each collective, in one table, which all code that is common to several collectives
-// reads. A new collective is a new row.
+// The properties of every collective, in one table. All code that several collectives share reads this table,
+// so that adding a collective means adding a row.
 #pragma once
 
 #include <cstddef>
@@ -30,36 +30,36 @@ enum class Collective : int32_t {
   kReduceApply = DIST_COLLECTIVE_REDUCE_APPLY,
   kHaloExchange = DIST_COLLECTIVE_HALO_EXCHANGE,
   kReshard = DIST_COLLECTIVE_RESHARD,
-  kEnd,  // no collective: how many numbers there are
+  kEnd,  // not a collective: the number of enumerators
 };
 
-// Into how many tasks the exchange of one tensor falls apart.
+// The number of tasks into which the exchange of one tensor is divided.
 enum class Tasks : uint8_t { kOne, kMembers };
-// Whose tensors a task reads or writes: those of all members, of the root, of the member that the task is
-// numbered by, or of the peer that this one names.
+// Whose tensors a task reads or writes: those of all members, of the root, of the member with the task's
+// number, or of the peer that this member names.
 enum class Ends : uint8_t { kAll, kRoot, kMember, kPeer };
 
 struct CollectiveTraits {
-  const char* name;  // as its function is called, without "dist_"
+  const char* name;  // the function's name without "dist_"
   bool reduces = false;
   Tasks tasks = Tasks::kOne;
   Ends sources = Ends::kAll;
   Ends destinations = Ends::kAll;
-  bool cuts = false;      // outputs are parts, along the axis, of inputs
+  bool cuts = false;      // outputs are parts of inputs along the axis
   bool joins = false;     // inputs are parts of outputs
-  bool prefixes = false;  // each member's output is made of the inputs up to its own
-  bool fused = false;     // reduces into a piece of cache, and goes on from there
-  // What tells members apart that a report's description of the call does not show.
+  bool prefixes = false;  // each member's output is computed from the inputs up to its own
+  bool fused = false;     // reduces into a buffer in the cache and continues from there
+  // The difference between calls that a report's description does not show.
   const char* beyond_words = "other shapes or dtypes";
 
   constexpr bool rooted() const noexcept { return sources == Ends::kRoot || destinations == Ends::kRoot; }
-  // Members name the peers that they take from and give to.
+  // Members name the peers from which they receive and to which they send.
   constexpr bool pairs() const noexcept { return sources == Ends::kPeer; }
-  // Every member has a part of each peer's whole, and the other way round.
+  // Every member has a part of each peer's whole, and vice versa.
   constexpr bool swaps() const noexcept { return cuts && joins; }
-  // Inputs and outputs have one shape, of one member's tensor and all that meet it.
+  // Inputs and outputs have the same shape, in one member and on all members.
   constexpr bool whole() const noexcept { return !cuts && !joins && !pairs(); }
-  // An input may lie at its own place in the output, or the other way round.
+  // An input may be at its own place in the output, or vice versa.
   constexpr bool may_lie_inside() const noexcept { return cuts != joins && !reduces; }
   // All members that get a result get the same one.
   constexpr bool alike() const noexcept {

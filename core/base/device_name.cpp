@@ -15,7 +15,7 @@ constexpr const char* kTypes[] = {"CPU", "GPU", "TPU"};
 
 constexpr char upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
-// CPU, GPU or TPU in any case, or NULL.
+// Returns CPU, GPU or TPU, ignoring case, or NULL.
 const char* type_of(std::string_view text) noexcept {
   for (const char* type : kTypes) {
     const std::string_view known(type);
@@ -26,7 +26,7 @@ const char* type_of(std::string_view text) noexcept {
   return nullptr;
 }
 
-// "3" is 3, "*" is any: 0.
+// "3" is 3; "*" means any device: 0.
 bool read_index(std::string_view digits, int32_t* out) noexcept {
   if (digits == "*") {
     *out = 0;
@@ -40,7 +40,7 @@ bool read_index(std::string_view digits, int32_t* out) noexcept {
   return true;
 }
 
-// Cuts off what is before the first `mark`, which goes too.
+// Splits `rest` at the first `mark`, which is dropped, and returns the part before it.
 std::string_view cut(std::string_view& rest, char mark) noexcept {
   const std::size_t at = rest.find(mark);
   const std::string_view head = rest.substr(0, at);
@@ -55,7 +55,7 @@ struct Device {
 
 enum class Part { kUnderstood, kUnknown, kElsewhere };
 
-// One part of a name, between two slashes: "job:localhost", "device:CPU:1", "cpu:1".
+// One component of a name, between two slashes: "job:localhost", "device:CPU:1", "cpu:1".
 Part read_part(std::string_view part, Device* device) noexcept {
   std::string_view rest = part;
   const std::string_view key = cut(rest, ':');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of devices, as TensorFlow spells them: "/job:localhost/replica:0/task:0/device:CPU:1",
-// "/device:CPU:1", "CPU:1", "cpu:1". A device is a name for the place of a replica: what runs there is a host
-// thread, whatever its type says.
+// Parses and formats device names in TensorFlow's spelling: "/job:localhost/replica:0/task:0/device:CPU:1",
+// "/device:CPU:1", "CPU:1", "cpu:1". A device name only identifies the place of a replica. Whatever device
+// type it contains, the replica is a host thread.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ class DeviceName {
   DeviceName() noexcept : DeviceName("CPU", 0) {}
   DeviceName(const char* type, int32_t index) noexcept;
 
-  // The same device, of a task of a cluster. `job` has at most kMostJob bytes.
+  // The same device in a task of a cluster. `job` has at most kMostJob bytes.
   static constexpr std::size_t kMostJob = 32;
   DeviceName of_task(const char* job, int32_t task) const noexcept;
 
-  // Parts that `text` leaves out are those of CPU:0. `what` begins messages: "devices[2]".
+  // Parts that `text` omits default to those of CPU:0. `what` begins messages: "devices[2]".
   static Status parse(const char* text, const char* what, DeviceName* out) noexcept;
 
   const char* c_str() const noexcept { return text_; }

@@ -15,29 +15,30 @@
 namespace dist {
 namespace {
 
-// One loop. Its caller and each task that has been accepted hold it; tasks that come when it is over find that out from it.
+// One loop. Its caller and each accepted task hold a reference. A task that starts after the loop has ended
+// finds that out here.
 class Loop final : public Counted {
  public:
   Loop(Memory& memory, int64_t begin, uint64_t n, uint64_t parts, Executor::Part part,
        const void* context) noexcept
       : Counted(memory), begin_(begin), n_(n), parts_(parts), part_(part), context_(context) {}
 
-  // Takes parts until there is none. Each of `parts` has n / parts iterations, or one more.
+  // Takes parts until none are left. Each of `parts` has n / parts iterations, or one more.
   void work() {
     for (;;) {
-      // relaxed: a number is all that is shared; what the parts read was there before the loop.
+      // relaxed: only the number is shared; the parts' input was written before the loop.
       const uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
       if (i >= parts_) return;
       part_(begin_of(i), begin_of(i + 1), context_);
     }
   }
 
-  // For one who helps.
+  // Called by a helper.
   void help() {
     uint32_t inside = inside_.load(std::memory_order_relaxed);
     do {
       if ((inside & kOver) != 0) return;
-      // acquire: for the release of who has begun the loop, which the host's executor may not give.
+      // acquire: pairs with the release of the loop's caller; the host's executor may not provide this order.
     } while (!inside_.compare_exchange_weak(inside, inside + kOne, std::memory_order_acquire,
                                             std::memory_order_relaxed));
     struct Leaving {
@@ -55,7 +56,8 @@ class Loop final : public Counted {
     }
   }
 
-  // For the caller, when it finds no part: nobody begins one any more, and those who are in one have returned.
+  // Called by the caller when no parts are left. Afterwards no helper can begin a part, and those inside one
+  // have returned.
   void await_helpers() noexcept {
     uint32_t inside = inside_.fetch_or(kOver, std::memory_order_acq_rel) | kOver;
     for (int looks = 0; inside != kOver; inside = inside_.load(std::memory_order_acquire)) {
@@ -80,7 +82,7 @@ class Loop final : public Counted {
   }
 
   void leave() noexcept {
-    // release: what its parts have written. The wake-up takes the address alone.
+    // release: publishes the parts' results. The wake-up uses only the address.
     const uint32_t before = inside_.fetch_sub(kOne, std::memory_order_acq_rel);
     if ((before & kOver) != 0) unpark_all(inside_);
   }
@@ -108,7 +110,7 @@ void help(void* loop) {
   mine->help();
 }
 
-// So that who is done early finds something to take from who is late.
+// More parts than threads, so that a thread that finishes early can take work from a late one.
 constexpr uint64_t kPartsEach = 8;
 
 }  // namespace

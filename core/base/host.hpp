@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host supplies beside memory: a function for log lines, and the clock for deadlines.
+// Host services besides memory: a log function, and the clock that deadlines are measured with.
 #pragma once
 
 #include <cstdarg>
@@ -22,8 +22,8 @@ struct Host {
     return clock_fn == nullptr ? steady_now_ns() : clock_fn(clock_user_data);
   }
 
-  // How long to sleep at most where `left_ns` of this clock are left (< 0: no limit). A host's own clock may
-  // jump.
+  // The longest allowed sleep if `left_ns` of this clock are left (< 0: no limit). A host's own clock may
+  // jump, so sleeps are short.
   int64_t slice_ns(int64_t left_ns) const noexcept {
     constexpr int64_t kSliceNs = 10'000'000;
     return clock_fn == nullptr || (left_ns >= 0 && left_ns < kSliceNs) ? left_ns : kSliceNs;
@@ -31,7 +31,7 @@ struct Host {
 
   [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char* format, ...) const noexcept {
     if (log_fn == nullptr) return;
-    char given[520];  // a little longer than the line, so that copy_shown() does the cutting
+    char given[520];  // slightly longer than the line, so that copy_shown() truncates it
     va_list arguments;
     va_start(arguments, format);
     std::vsnprintf(given, sizeof given, format, arguments);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What RapidJSON's writers need: a text as their output, and memory for the depth that they keep.
+// The output stream and the allocator that RapidJSON's writers need: the JSON is appended to a string, and
+// the memory for the nesting stack comes from libdist's Memory.
 #pragma once
 
 #include <rapidjson/writer.h>
@@ -8,7 +9,7 @@
 
 namespace dist {
 
-// An output stream as RapidJSON has them.
+// An output stream in RapidJSON's sense.
 class JsonOut {
  public:
   using Ch = char;
@@ -22,7 +23,7 @@ class JsonOut {
   std::pmr::string& text_;
 };
 
-// A writer keeps its depth in memory of its allocator: give it a buffer that is larger than it ever needs.
+// A writer keeps its nesting stack in memory of this allocator. Give it a buffer that is larger than needed.
 using JsonPool = rapidjson::MemoryPoolAllocator<>;
 
 }  // namespace dist

@@ -9,7 +9,7 @@ namespace dist {
 namespace {
 
 void* system_alloc(void*, std::size_t bytes, std::size_t align) {
-  // malloc() has small blocks at hand; aligned ones are cut out of larger ones.
+  // malloc() has small blocks ready; aligned ones are more expensive.
   if (align <= alignof(std::max_align_t)) return std::malloc(bytes);
   void* memory = nullptr;
   return posix_memalign(&memory, std::max(align, sizeof(void*)), bytes) == 0 ? memory : nullptr;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: the host's allocator as a memory resource, and objects that are counted and live in it.
+// Memory: the host's allocator as a std::pmr::memory_resource, and reference-counted objects that live in it.
 //
-// Everything that libdist keeps is allocated here. A refusal throws std::bad_alloc, which only the control
-// plane may meet; the C ABI turns it into RESOURCE_EXHAUSTED.
+// All memory that outlives a call is allocated here. Memory::allocate() throws std::bad_alloc if the host's
+// allocator fails. Only the control plane may use functions that throw; the C ABI converts the exception to
+// RESOURCE_EXHAUSTED.
+//
+// Invariant: every object holds a reference to its Memory, so a Memory is destroyed after the last object in
+// it.
 #pragma once
 
 #include <atomic>
@@ -17,7 +21,7 @@
 
 namespace dist {
 
-// How many T can lie in one array: no object is larger than half of the address space.
+// The maximum number of elements in an array of T: no object is larger than half of the address space.
 template <class T>
 constexpr std::size_t most_of() noexcept {
   return static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T);
@@ -30,7 +34,7 @@ template <class T>
 class Ref {
  public:
   Ref() noexcept = default;
-  // Takes over a reference that the caller holds.
+  // Takes over the caller's reference.
   static Ref adopt(T* object) noexcept {
     Ref ref;
     ref.object_ = object;
@@ -56,31 +60,31 @@ class Ref {
   T* operator->() const noexcept { return object_; }
   T& operator*() const noexcept { return *object_; }
   explicit operator bool() const noexcept { return object_ != nullptr; }
-  // Hands the reference to the caller.
+  // Transfers the reference to the caller.
   T* take() noexcept { return std::exchange(object_, nullptr); }
 
  private:
   T* object_ = nullptr;
 };
 
-// The host's allocator. Ends with the last object in it: each holds a reference.
+// The host's allocator. It is destroyed after the last object in it, because each object holds a reference.
 class Memory final : public std::pmr::memory_resource {
  public:
-  // NULL functions mean malloc and free. Returns NULL where the allocator has no room for the Memory itself.
+  // NULL functions select malloc and free. Returns NULL if the Memory itself cannot be allocated.
   static Memory* create(const dist_allocator& allocator) noexcept;
 
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
 
-  // For code that must not throw: NULL where there is nothing left.
+  // For code that must not throw: returns NULL if no memory is left.
   void* try_allocate(std::size_t bytes, std::size_t align) noexcept;
   void free(void* memory, std::size_t bytes, std::size_t align) noexcept;
 
-  // Whether this is a child that was forked from the process that made it. There, the objects in this memory
-  // have no threads, and their locks may stay locked for ever.
+  // True in a child that was forked from the process that created this object. There, the objects in this
+  // memory have no threads, and their mutexes may stay locked forever.
   bool forked() const noexcept { return fork_guard_.forked(); }
 
-  // Bytes that are out at the moment, the Memory itself among them.
+  // Number of bytes currently allocated, including the Memory itself.
   std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
 
  private:
@@ -96,12 +100,12 @@ class Memory final : public std::pmr::memory_resource {
   ForkGuard fork_guard_;
 };
 
-// OK where both functions of the host's allocator are there, or neither. `name` begins the message.
+// Returns OK if the host's allocator has both functions or neither. `name` begins the message.
 Status check_allocator(const dist_allocator& allocator, const char* name) noexcept;
-// The memory behind an allocator of the host's, which it checks; all zero: malloc() and free().
+// Validates the host's allocator and wraps it; all zero selects malloc() and free().
 Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept;
 
-// Base of what is counted and lives in a Memory; made by make_counted().
+// Base class of reference-counted objects in a Memory. Create them with make_counted().
 class Counted {
  public:
   Counted(const Counted&) = delete;
@@ -109,7 +113,7 @@ class Counted {
 
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
-  // Whether there is one reference alone: who has it may change the object as if nobody had ever seen it.
+  // Whether there is only one reference, so that its holder may modify the object.
   bool sole() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
   Memory& memory() const noexcept { return *memory_; }
 
@@ -123,7 +127,7 @@ class Counted {
   template <class T, class... Arguments>
   friend Ref<T> make_counted_with_room(Memory& memory, std::size_t room_bytes, Arguments&&... arguments);
 
-  // `construct(place)`: a new T there.
+  // `construct(place)` constructs a T at that address.
   template <class T, class Construct>
   static Ref<T> make(Memory& memory, std::size_t bytes, Construct&& construct) {
     void* place = memory.allocate(bytes, alignof(T));
@@ -136,7 +140,7 @@ class Counted {
     }
     object->Counted::bytes_ = bytes;
     object->Counted::align_ = alignof(T);
-    memory.retain();  // until it has been given back
+    memory.retain();  // released after the object has been freed
     return Ref<T>::adopt(object);
   }
 
@@ -146,7 +150,8 @@ class Counted {
   std::size_t align_ = 0;
 };
 
-// A new T(memory, arguments...) with one reference. Throws what the constructor throws, and bad_alloc.
+// Creates a T(memory, arguments...) with one reference. Throws std::bad_alloc and whatever the constructor
+// throws.
 template <class T, class... Arguments>
 Ref<T> make_counted(Memory& memory, Arguments&&... arguments) {
   return Counted::make<T>(memory, sizeof(T), [&](void* place) {
@@ -154,7 +159,7 @@ Ref<T> make_counted(Memory& memory, Arguments&&... arguments) {
   });
 }
 
-// The same with `room_bytes` behind it, aligned as it is.
+// The same with `room_bytes` of additional memory after the object, with the object's alignment.
 template <class T, class... Arguments>
 Ref<T> make_counted_with_room(Memory& memory, std::size_t room_bytes, Arguments&&... arguments) {
   return Counted::make<T>(memory, sizeof(T) + room_bytes, [&](void* place) {

@@ -20,10 +20,10 @@ bool equal_in_any_case(const char* name, const char* known) noexcept {
   return *name == '\0';
 }
 
-// An enum of types.h: a value's name is what the library calls it.
+// An enum of types.h with the library's names for its values.
 struct Domain {
   const char* name;  // "REDUCE_OP", of DIST_ENUM_REDUCE_OP
-  const char* what;  // what a name of it is
+  const char* what;  // describes such a name
   int32_t first, last;
   const char* (*name_of)(int32_t value) noexcept;
 };
@@ -33,7 +33,7 @@ const char* named(int32_t value) noexcept {
   return name_of(kNames, value);
 }
 
-// Of the values that have names.
+// Looks up values that have names.
 template <const auto& kNames>
 constexpr Domain domain(const char* name, const char* what) noexcept {
   int32_t last = kNames[0].number;
@@ -41,7 +41,7 @@ constexpr Domain domain(const char* name, const char* what) noexcept {
   return {name, what, kNames[0].number, last, named<kNames>};
 }
 
-// By their numbers, from 1.
+// By number, from 1.
 constexpr Domain kDomains[] = {
     {"STATUS", "status", DIST_OK, DIST_DATA_LOSS, status_name},
     {"DTYPE", "type of elements", DIST_F16, kLastDtype, dtype_name},
@@ -56,14 +56,14 @@ constexpr Domain kDomains[] = {
     domain<kShardNames>("SHARD_POLICY", "policy of sharding")};
 static_assert(std::size(kDomains) == kNumDomains);
 
-// Of one domain.
+// The largest number of names in a domain.
 constexpr std::size_t most_names() noexcept {
   int32_t most = 0;
   for (const Domain& domain : kDomains) most = std::max(most, domain.last - domain.first + 1);
   return static_cast<std::size_t>(most);
 }
 
-// NULL for a number that is no domain's.
+// NULL for an unknown domain.
 const Domain* domain_of(int32_t number) noexcept {
   return number >= 1 && number <= kNumDomains ? &kDomains[number - 1] : nullptr;
 }
@@ -109,7 +109,7 @@ Status enum_from_name(int32_t domain, const char* name, int32_t* out) noexcept {
   std::size_t count = 0;
   for (int32_t number = known.first; number <= known.last; ++number) {
     const char* const each = known.name_of(number);
-    if (each != nullptr) names[count++] = {number, each};  // a number may be nobody's
+    if (each != nullptr) names[count++] = {number, each};  // a number may be unused
   }
   return number_of({names, count}, name, known.what, out);
 }

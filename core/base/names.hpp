@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that TensorFlow gives to what dist/types.h numbers: for printing, and for reading programs'
-// settings.
+// TensorFlow's names for the enumerators of dist/types.h. They are used to print settings and to parse the
+// settings of programs.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ inline constexpr Named kShardNames[] = {{DIST_SHARD_OFF, "OFF"},
                                         {DIST_SHARD_DATA, "DATA"},
                                         {DIST_SHARD_HINT, "HINT"}};
 
-// NULL for a number that has none.
+// NULL for an unknown number.
 constexpr const char* name_of(std::span<const Named> names, int32_t number) noexcept {
   for (const Named& named : names) {
     if (named.number == number) return named.name;
@@ -50,19 +50,19 @@ constexpr const char* name_of(std::span<const Named> names, int32_t number) noex
   return nullptr;
 }
 
-// The number of a name, in any case. `what` is what it should name: "a reduction of values".
+// Looks a name up, ignoring case. `what` describes what it should name: "a reduction of values".
 Status number_of(std::span<const Named> names, const char* name, const char* what, int32_t* out) noexcept;
 
-// Enums whose values have names are domains, from 1 on, as DIST_ENUM_... numbers them.
+// Enums whose values have names are called domains, numbered from 1 as in DIST_ENUM_....
 inline constexpr int32_t kNumDomains = 11;
-// INVALID_ARGUMENT for a number that is no domain's. `call` is the function's name in messages.
+// Fails with INVALID_ARGUMENT for an unknown domain. `call` is the function's name for messages.
 Status check_domain(int32_t domain, const char* call) noexcept;
-// What a number of a domain is called; NULL where the domain, or the number, is none.
+// The name of a number in a domain; NULL if the domain or the number is unknown.
 const char* enum_name(int32_t domain, int32_t number) noexcept;
-// The number of a name, in any case. The domain was checked.
+// Looks a name up, ignoring case. The domain must be valid.
 Status enum_from_name(int32_t domain, const char* name, int32_t* out) noexcept;
 
-// The reduction that an aggregation of variables stands for.
+// The reduction that corresponds to a variable aggregation.
 Status reduction_of(int32_t aggregation, dist_reduce_op* out) noexcept;
 
 }  // namespace dist

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas by number. A replica has two: one among those of its process, by which its components, copies, seats
-// and recorders are found, and one among those of all processes together, which programs see and reports name.
-// They are two types that do not convert, and how many there are is asked for by name too, so that each use
-// says which it means. What is done where there is one replica alone is mostly for one in all processes.
+// Replica numbers. A replica has two of them: its number in this process, which indexes components, variable
+// copies, seats and recorders, and its number among the replicas of all processes, which programs see and
+// reports use. They have two types that do not convert to each other. ReplicaCount keeps the corresponding
+// counts apart too, so that each use states which one it means. Special cases for a single replica usually
+// mean a single one in all processes.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +17,27 @@ enum class GlobalReplica : int32_t {};
 inline constexpr LocalReplica kNoLocalReplica{-1};
 inline constexpr GlobalReplica kNoReplica{-1};
 
-// For arrays.
+// For array indexes.
 constexpr std::size_t index(LocalReplica replica) noexcept { return static_cast<std::size_t>(replica); }
 // For messages and the C interface.
 constexpr int32_t number(GlobalReplica replica) noexcept { return static_cast<int32_t>(replica); }
 
 class ReplicaCount {
  public:
-  // Replicas of one process, which has all there are.
+  // A process that has all replicas.
   constexpr explicit ReplicaCount(int32_t local) noexcept : local_(local), global_(local) {}
-  // Those of one worker among `global` of all workers.
+  // The replicas of one worker, among `global` replicas of all workers.
   constexpr ReplicaCount(int32_t local, GlobalReplica first, int32_t global) noexcept
       : local_(local), global_(global), first_(first) {}
 
   constexpr int32_t local() const noexcept { return local_; }
   constexpr int32_t global() const noexcept { return global_; }
-  // The first one of this process.
+  // The first replica of this process.
   constexpr GlobalReplica first() const noexcept { return first_; }
   constexpr GlobalReplica global_of(LocalReplica replica) const noexcept {
     return GlobalReplica{number(first_) + static_cast<int32_t>(replica)};
   }
-  // kNoLocalReplica: it is none of this process.
+  // Returns kNoLocalReplica for a replica of another process.
   constexpr LocalReplica local_of(GlobalReplica replica) const noexcept {
     const int64_t local = int64_t{number(replica)} - number(first_);
     return local >= 0 && local < local_ ? LocalReplica{static_cast<int32_t>(local)} : kNoLocalReplica;
@@ -50,14 +51,15 @@ class ReplicaCount {
   GlobalReplica first_{0};
 };
 
-// How messages and reports call a member: a replica, a logical device of one, or a worker with all its replicas.
+// How messages and reports name a member: a replica, a logical device of one, or a worker with all of its
+// replicas.
 struct MemberName {
   GlobalReplica replica = kNoReplica;
-  int32_t logical_device = -1;  // of the replica; -1: the whole replica
-  int32_t worker = -1;          // that workers blame; -1: none
-  int32_t home = -1;            // the worker that the replica is of; -1: there is one alone
+  int32_t logical_device = -1;  // of the replica; -1: the replica itself
+  int32_t worker = -1;          // the worker, if workers are named; -1: none
+  int32_t home = -1;            // the worker that has the replica; -1: there is only one
 
-  // "replica", "logical device" or "worker", and which.
+  // "replica", "logical device" or "worker", and its number.
   constexpr const char* word() const noexcept {
     return logical_device >= 0                    ? "logical device"
            : worker >= 0 && replica == kNoReplica ? "worker"
@@ -70,13 +72,13 @@ struct MemberName {
   }
 };
 
-// The names of a pool's members, by their rank among all of them.
+// The names of a pool's members, by rank.
 struct Naming {
-  GlobalReplica first{0};            // rank 0; where the members are workers, the number of its worker
+  GlobalReplica first{0};            // the member of rank 0; if the members are workers, that worker's number
   GlobalReplica whole = kNoReplica;  // whose logical devices the members are; kNoReplica: they are replicas
   bool workers = false;              // the members are workers
-  int32_t home = -1;                 // the worker that the members are of; -1: there is one alone
-  bool request = false;              // what the only member runs is a request, in its own words
+  int32_t home = -1;                 // the worker that has the members; -1: there is only one
+  bool request = false;              // the only member runs a request; messages say so
 
   constexpr bool devices() const noexcept { return whole != kNoReplica; }
   constexpr MemberName name(int rank) const noexcept {

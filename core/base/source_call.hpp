@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SourceCall: while a thread is in a dataset's source, a callback of the host's. A run may be waiting for the
-// element that it makes, so that nothing there may wait for runs or for other elements: it could be for ever.
+// SourceCall marks a thread that is inside a dataset source, which is a host callback. A run may be waiting
+// for the element that the callback produces. Therefore calls that wait for runs or for other elements fail
+// there instead of deadlocking.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -15,8 +16,8 @@ class SourceCall {
   SourceCall& operator=(const SourceCall&) = delete;
 };
 
-// FAILED_PRECONDITION where this thread is in a source. `call` is the function's name; NULL: whatever
-// function reads an element.
+// Fails with FAILED_PRECONDITION if this thread is in a source. `call` is the function's name; NULL: any
+// function that reads an element.
 Status check_not_in_source(const char* call) noexcept;
 
 }  // namespace dist

@@ -14,8 +14,8 @@ namespace {
 thread_local constinit uint64_t failures = 0;
 
 Status record(dist_status code, const char* format, va_list arguments) noexcept {
-  // The text may quote the record that it replaces (an inner failure's message): format aside first. A little
-  // longer than what is kept, so that copy_shown() does the cutting.
+  // The text may quote the record that it replaces (an inner failure's message), so format it separately. The
+  // buffer is slightly larger than the record's, so that copy_shown() truncates it.
   char message[sizeof(ErrorRecord::message) + 8];
   std::vsnprintf(message, sizeof message, format, arguments);
   ++failures;

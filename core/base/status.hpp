@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status: what a call came to. The words that go with a failure live in a thread-local record, so that
-// making, returning and copying a status never allocates and never throws.
+// Status: the result of a call. The message of a failure is stored in a thread-local record, so a Status is
+// only a code.
+//
+// Invariant: creating, returning and copying a Status never allocates and never throws. The record describes
+// the latest failure on its thread; it stays valid until the next failure there.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +27,15 @@ class [[nodiscard]] Status {
 
 inline constexpr Status kOk{};
 
-// One failure, in words and as fields: what dist_last_error() and dist_last_error_info() give. Its texts keep
-// to the rule of text.hpp once fail() has taken it; the message may have several lines.
+// One failure, as text and fields, as returned by dist_last_error() and dist_last_error_info(). fail() makes
+// its texts follow the rule of text.hpp; the message may have several lines.
 struct ErrorRecord {
   dist_status code = DIST_OK;
   MemberName culprit;  // kNoReplica: none
   int32_t collective = 0;
   int32_t group = 0;
-  int32_t inside = 0;   // functions that a run past its deadline has left behind
-  bool of_all = false;  // all members get it: who passes it on is not its culprit
+  int32_t inside = 0;   // number of functions that a run past its deadline has left running
+  bool of_all = false;  // all members get this report: a member that passes it on is not its culprit
   int64_t sequence = 0;
   char message[1024] = "";
   char tag[DIST_MAX_TAG_BYTES] = "";
@@ -41,10 +44,10 @@ struct ErrorRecord {
   char hint[160] = "";
 };
 
-// A host's reason for ending something, as far as it is kept.
+// Maximum size of the host's reason for a cancellation; longer ones are truncated.
 inline constexpr std::size_t kReasonBytes = 256;
 
-// This thread's latest failure, and how many it has had: whether a record is new.
+// This thread's latest failure, and the number of its failures, which tells whether a record is new.
 ErrorRecord& last_error() noexcept;
 uint64_t failures_on_this_thread() noexcept;
 
@@ -52,20 +55,20 @@ uint64_t failures_on_this_thread() noexcept;
 [[gnu::format(printf, 2, 3)]] Status fail(dist_status code, const char* format, ...) noexcept;
 Status fail(const ErrorRecord& record) noexcept;
 
-// The most common failures, by name.
+// Shorthands for the most common failures.
 [[gnu::format(printf, 1, 2)]] Status invalid_argument(const char* format, ...) noexcept;
 [[gnu::format(printf, 1, 2)]] Status failed_precondition(const char* format, ...) noexcept;
 Status out_of_memory() noexcept;
 
-// "INVALID_ARGUMENT"; NULL for a number that has no name.
+// "INVALID_ARGUMENT"; NULL for an unknown code.
 const char* known_status_name(dist_status code) noexcept;
-// The same for messages: "status 99" for such a number, valid until this thread asks for another one.
+// The same for messages. An unknown code gives "status 99", which is valid until the thread's next call.
 const char* status_name(dist_status code) noexcept;
 
-// A DIST_COLLECTIVE_... as its function is called: "all_reduce".
+// The function's name for a DIST_COLLECTIVE_...: "all_reduce".
 const char* collective_name(int32_t collective) noexcept;
 
-// Copies `text` into `to`, cut to its size at a UTF-8 boundary, always ended. NULL is "".
+// Copies `text` into `to`, truncated at a UTF-8 boundary and always terminated. NULL is copied as "".
 void copy_text(char* to, std::size_t size, const char* text) noexcept;
 template <std::size_t N>
 void copy_text(char (&to)[N], const char* text) noexcept {

@@ -29,7 +29,8 @@ const DtypeTraits& traits(dist_dtype dtype) noexcept {
   return kDtypes[dtype > 0 && dtype < kNumDtypes ? dtype : 0];
 }
 
-// Copies dimension `dim` and those inside it; the innermost run is one memcpy where both sides are dense.
+// Copies dimension `dim` and those inside it. If the innermost run is dense on both sides, it is a single
+// memcpy.
 void copy_dimension(const std::byte* from, const int64_t* from_strides, std::byte* to,
                     const int64_t* to_strides, const int64_t* shape, int32_t ndim,
                     std::size_t size) noexcept {
@@ -48,8 +49,8 @@ void copy_dimension(const std::byte* from, const int64_t* from_strides, std::byt
   }
 }
 
-// Whether the elements of a tensor that has some lie in one address space. Adds up, in bytes, how far they
-// reach below and above the first one.
+// Checks that all elements of a nonempty tensor have valid addresses. Sums up, in bytes, how far they extend
+// below and above the first one.
 Status check_reach(const dist_tensor& tensor, const char* what, std::size_t bytes) noexcept {
   const auto size = static_cast<int64_t>(dtype_size(tensor.dtype));
   const auto at = reinterpret_cast<uintptr_t>(tensor.data);
@@ -77,12 +78,11 @@ Status check_reach(const dist_tensor& tensor, const char* what, std::size_t byte
                           what);
 }
 
-// The bytes between a view's lowest and highest address, and what all its elements' distances are multiples
-// of.
+// The address range of a view, and the greatest common divisor of the distances between its elements.
 struct Span {
   uintptr_t low;
-  uintptr_t high;  // behind the last byte
-  uint64_t step;   // 0: there is one element
+  uintptr_t high;  // one past the last byte
+  uint64_t step;   // 0: there is only one element
 };
 
 Span span_of(const dist_tensor& tensor) noexcept {
@@ -101,7 +101,7 @@ Span span_of(const dist_tensor& tensor) noexcept {
   return span;
 }
 
-// The step of a dimension, whichever way it goes.
+// The absolute stride of a dimension.
 uint64_t step_of(const dist_tensor& tensor, int32_t dimension) noexcept {
   const auto stride = static_cast<uint64_t>(tensor.strides[dimension]);
   return tensor.strides[dimension] < 0 ? uint64_t{0} - stride : stride;
@@ -125,7 +125,7 @@ bool may_share_memory(const dist_tensor& a, const dist_tensor& b) noexcept {
   if (first.high <= second.low || second.high <= first.low) return false;
   const uint64_t step = std::gcd(first.step, second.step);
   if (step == 0) return true;
-  // Elements of each are at one place within every `step` bytes.
+  // The elements of each view have the same offset within every `step` bytes.
   const auto from = reinterpret_cast<uintptr_t>(a.data);
   const auto to = reinterpret_cast<uintptr_t>(b.data);
   const uint64_t behind = to >= from ? (to - from) % step : (step - (from - to) % step) % step;
@@ -194,7 +194,7 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
     }
     if (tensor.shape[i] == 0) measured.elements = 0;
   }
-  // Sizes are multiplied only where none is 0: [2^62, 4, 0] is an empty tensor, not an overflow.
+  // Sizes are multiplied only if none is 0: [2^62, 4, 0] is an empty tensor, not an overflow.
   int64_t bytes = static_cast<int64_t>(size);
   for (int32_t i = 0; i < tensor.ndim && measured.elements != 0; ++i) {
     if (__builtin_mul_overflow(bytes, tensor.shape[i], &bytes)) {
@@ -222,14 +222,14 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
 Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept {
   DIST_TRY(check_tensor(tensor, what, out));
   if (out->contiguous) return kOk;
-  // Dimensions of more than one element, by their steps.
+  // Dimensions with more than one element, ordered by absolute stride.
   int32_t order[DIST_MAX_NDIM];
   int32_t n = 0;
   for (int32_t i = 0; i < tensor.ndim; ++i) {
     if (tensor.shape[i] > 1) order[n++] = i;
   }
   std::sort(order, order + n, [&](int32_t a, int32_t b) { return step_of(tensor, a) < step_of(tensor, b); });
-  uint64_t span = 0;  // from the first to the last element of the dimensions so far; its reach was checked
+  uint64_t span = 0;  // from the first to the last element of the dimensions so far; was checked
   for (int32_t k = 0; k < n; ++k) {
     const uint64_t step = step_of(tensor, order[k]);
     if (step <= span || step == 0) {

@@ -8,21 +8,21 @@
 namespace dist {
 namespace {
 
-// Bytes that a sequence with this first byte has; 0: none begins so.
+// The length of a sequence with this first byte; 0 if it is invalid.
 std::size_t length_by_lead(unsigned char lead) noexcept {
   if (lead < 0x80) return 1;
   if (lead < 0xC2 || lead > 0xF4) return 0;
   return lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
 }
 
-// Bytes of the character at `text`, which ends with a NUL; 0 where there is none. The shortest form only, no
-// surrogates, nothing above U+10FFFF.
+// The length of the character at `text`, which is NUL-terminated; 0 if it is invalid. Only the shortest form
+// is valid, without surrogates and values above U+10FFFF.
 std::size_t character(const char* at) noexcept {
   const auto* const text = reinterpret_cast<const unsigned char*>(at);
   const unsigned lead = text[0];
   const std::size_t length = length_by_lead(text[0]);
   if (length <= 1) return length;
-  // The first continuation byte's range depends on the lead.
+  // The range of the first continuation byte depends on the first byte.
   const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (text[1] < low || text[1] > high) return 0;
@@ -32,7 +32,7 @@ std::size_t character(const char* at) noexcept {
   return length;
 }
 
-// C0, DEL and C1, the last as the two bytes that UTF-8 makes of it.
+// C0, DEL and C1; C1 takes two bytes in UTF-8.
 bool is_control(const char* text, std::size_t length) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
   if (length == 1) return first < 0x20 || first == 0x7F;
@@ -70,7 +70,7 @@ std::size_t show_character(const char* text, Breaks breaks, char (&out)[kShownRo
   if (*text == '\n' || *text == '\t') {
     std::memcpy(out, *text == '\n' ? "\\n" : "\\t", 3);
   } else {
-    const auto number = static_cast<unsigned char>(text[length - 1]);  // of C1 too
+    const auto number = static_cast<unsigned char>(text[length - 1]);  // works for C1, too
     std::snprintf(out, sizeof out, "\\x%02x", number);
   }
   return length;
@@ -94,7 +94,7 @@ void copy_shown(char* to, std::size_t size, const char* text, Breaks breaks) noe
 }
 
 void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept {
-  constexpr std::size_t kMost = 1024;  // the longest text that a record has
+  constexpr std::size_t kMost = 1024;  // the longest text in a record
   const std::size_t length = strnlen(text, size - 1);
   text[length] = '\0';
   if (all_shown(text, breaks)) return;
@@ -102,7 +102,7 @@ void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept {
   const std::size_t kept = std::min(length, kMost - 1);
   std::memcpy(given, text, kept);
   given[kept] = '\0';
-  // Back from the end to where the last character begins.
+  // Go back from the end to the beginning of the last character.
   std::size_t last = kept;
   for (int back = 0; last > 0 && back < 4; ++back) {
     const auto byte = static_cast<unsigned char>(given[--last]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule for texts that leave the library, whatever the host put into them: they are UTF-8 without control
-// characters, which could break a line or steer a terminal. What breaks the rule is shown as:
+// Sanitizes text that leaves the library. Such text is valid UTF-8 without control characters, which could
+// break a line or control a terminal. Offending bytes are replaced:
 //
-//     a byte that is no UTF-8    U+FFFD
-//     a control character        \n, \t, or \x and two digits
+//     a byte that is not valid UTF-8    U+FFFD
+//     a control character               \n, \t, or \x and two hexadecimal digits
 //
-// Texts that may have several lines (an error's message, whose words may be the host's) keep \n and \t.
+// Texts that may span several lines, such as error messages, keep \n and \t.
 #pragma once
 
 #include <cstddef>
@@ -15,35 +15,35 @@
 
 namespace dist {
 
-// Whether line ends and tabs stay.
+// Whether newlines and tabs are kept.
 enum class Breaks { kEscaped, kKept };
 
-// Room for one character as show_character() writes it, its end included.
+// Room for one character written by show_character(), including the terminator.
 inline constexpr std::size_t kShownRoom = 5;
 
-// Writes the first character of `text`, which is not empty, by the rule. Returns how many bytes of `text` it
-// stands for.
+// Writes the first character of the nonempty `text` by the rule. Returns the number of bytes of `text` that
+// it represents.
 std::size_t show_character(const char* text, Breaks breaks, char (&out)[kShownRoom]) noexcept;
 
-// Whether the rule leaves a text as it is, line ends included: what names keep to.
+// Whether the text is one line that the rule leaves unchanged, as names must be.
 bool is_line(const char* text) noexcept;
 
-// Copies `text` by the rule, cut to `size` at a whole character, always ended. NULL is "". The two must not
-// overlap.
+// Copies `text` by the rule, truncated to `size` at a character boundary and always terminated. NULL is
+// copied as "". The buffers must not overlap.
 void copy_shown(char* to, std::size_t size, const char* text, Breaks breaks = Breaks::kEscaped) noexcept;
 template <std::size_t N>
 void copy_shown(char (&to)[N], const char* text, Breaks breaks = Breaks::kEscaped) noexcept {
   copy_shown(to, N, text, breaks);
 }
 
-// The same in place. The rest of a character that was cut at the end is removed too.
+// The same in place. Also removes an incomplete character at the end.
 void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept;
 template <std::size_t N>
 void show_in_place(char (&text)[N], Breaks breaks) noexcept {
   show_in_place(text, N, breaks);
 }
 
-// A text of the host's, or out of a file, as messages quote it: by the rule, and not too long.
+// Quotes text from the host or from a file in a message: by the rule, and truncated.
 class Shown {
  public:
   explicit Shown(const char* text) noexcept { copy_shown(text_, text); }
@@ -53,10 +53,10 @@ class Shown {
   char text_[120];
 };
 
-// OK for a name: one line of UTF-8. `what` begins the message.
+// Validates a name: one line of UTF-8. `what` begins the message.
 Status check_name(const char* name, const char* what) noexcept;
 
-// A duration as people write it: "500 ns", "1.5 us", "20 ms", "1913 s".
+// A duration in human-readable form: "500 ns", "1.5 us", "20 ms", "1913 s".
 struct DurationText {
   explicit DurationText(int64_t ns) noexcept;
   char text[32];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How numbers and texts are written into messages between processes: field by field, little-endian, without gaps,
-// so that a message does not depend on who compiled it.
+// Encodes numbers and strings in messages between processes. Fields are written one by one, little-endian and
+// without padding, so the encoding does not depend on the compiler or the platform.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace dist {
 
-// Writes one field behind the other. The caller has made room.
+// Writes one field after the other. The caller must provide enough room.
 class WireWriter {
  public:
   explicit WireWriter(std::byte* at) noexcept : at_(at) {}
@@ -27,7 +27,8 @@ class WireWriter {
     std::memcpy(&bits, &value, sizeof bits);
     put(bits);
   }
-  // All of the array, so that the field has one size. Nothing that lies behind the text's end gets out.
+  // Writes the whole array, so that the field has a fixed size. Bytes after the text's terminator are not
+  // sent.
   template <std::size_t N>
   void put(const char (&text)[N]) noexcept {
     const std::size_t length = strnlen(text, N - 1);
@@ -44,8 +45,8 @@ class WireWriter {
   std::byte* at_;
 };
 
-// Reads them again, and trusts nothing: beyond the end, and from the first field on that cannot be, fields are 0 and
-// good() is false.
+// Reads the fields again without trusting them. After the end, and from the first invalid field on, fields
+// are 0 and good() is false.
 class WireReader {
  public:
   WireReader(const std::byte* data, std::size_t bytes) noexcept : at_(data), end_(data + bytes) {}
@@ -66,7 +67,7 @@ class WireReader {
       return static_cast<T>(bits);
     }
   }
-  // A number that is in these bounds.
+  // Reads a number and checks that it is within these bounds.
   template <class T>
   T take_in(T least, T most) noexcept {
     const T value = take<T>();

@@ -19,7 +19,7 @@ void label(char (&text)[32], const char* name, std::size_t n, std::size_t t) noe
 
 using Check = Status (*)(const dist_tensor& tensor, const char* what, TensorSize* out);
 
-// Calls check_tensor() or check_output(). The label is made only if the check fails.
+// Calls check_tensor() or check_output(). The label is only built if the check fails.
 Status check_view(Check check, const dist_tensor& tensor, const char* name, std::size_t n, std::size_t t,
                   TensorSize* size) noexcept {
   if (check(tensor, name, size).ok()) return kOk;
@@ -28,7 +28,7 @@ Status check_view(Check check, const dist_tensor& tensor, const char* name, std:
   return check(tensor, what, size);
 }
 
-// Whether each element of two tensors of the same shape and address lies at the same place.
+// Whether two tensors with the same shape and address have all elements at the same addresses.
 bool same_view(const dist_tensor& a, const TensorSize& a_size, const dist_tensor& b,
                const TensorSize& b_size) noexcept {
   if (a_size.contiguous || b_size.contiguous) return a_size.contiguous && b_size.contiguous;
@@ -70,8 +70,8 @@ Status Call::check_op_of(std::size_t t) const noexcept {
   if (numerics != DIST_NUMERICS_REPRODUCIBLE) return kOk;
   const bool sums = op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN;
   const bool real = dtype == DIST_F16 || dtype == DIST_BF16 || dtype == DIST_F32 || dtype == DIST_F64;
-  // Integers, MIN and MAX are exact in any numerics. The host's operator is not, nor are weighted integers,
-  // which are added as floating-point numbers.
+  // Integers, MIN and MAX are exact in any numerics. A host operator is not, nor are weighted integers, which
+  // are summed as floating-point numbers.
   const bool exact = dtype_is_integer(dtype) || op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
   if (exact && op != DIST_REDUCE_USER && weights == nullptr) return kOk;
   if (sums && real && !traits().prefixes) return kOk;
@@ -81,7 +81,7 @@ Status Call::check_op_of(std::size_t t) const noexcept {
               collective_name(collective), op_name(op), dtype_name(dtype));
 }
 
-// Checks that no element of the host's operator is cut: neither at the end of a tensor, nor between parts.
+// Checks that no element of the host's operator is cut, neither at the end of a tensor nor between parts.
 Status Call::check_elements_of(std::size_t t) const noexcept {
   const std::size_t of_dtype = dtype_size((in != nullptr ? in[t] : out[t]).dtype);
   if (element_bytes % of_dtype != 0) {
@@ -186,7 +186,7 @@ Status Call::check_output(std::size_t t, bool given, TensorSize* size) noexcept 
                           dtype_name(in[t].dtype), dtype_name(wanted));
 }
 
-// Checks the shapes of one tensor, as far as this is possible before the peers' are known.
+// Validates the shapes of one tensor, as far as possible without knowing those of the peers.
 Status Call::check_shapes(std::size_t t, int size) const noexcept {
   if (!joins() && !cuts()) {
     if (in == nullptr || out == nullptr || same_shape(in[t], out[t])) return kOk;
@@ -226,7 +226,7 @@ Status Call::check_shapes(std::size_t t, int size) const noexcept {
                           static_cast<long long>(whole));
 }
 
-// Checks that this member's inputs and output of one tensor are the same memory, or do not overlap.
+// Checks that this member's inputs and output of one tensor are either the same memory or disjoint.
 Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const TensorSize& out_size) noexcept {
   const bool whole = traits().whole();
   for (std::size_t j = 1; j < lists(); ++j) {
@@ -253,7 +253,7 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
   const bool dense = in_size.contiguous && out_size.contiguous;
   if (dense && !overlap(in[t].data, in_size.bytes, out[t].data, out_size.bytes)) return kOk;
   if (in_size.bytes == 0 || out_size.bytes == 0 || !may_share_memory(in[t], out[t])) return kOk;
-  // A part may lie in its own place in the whole. This is checked when the sizes of all members are known.
+  // A part may be at its own place in the whole. This is checked when the sizes of all members are known.
   if (traits().may_lie_inside() && (dense || steps_alike(in[t], out[t]))) return kOk;
   return invalid_argument(
       whole ? "tensor %zu: in and out overlap without being the same; give one buffer or two"
@@ -297,15 +297,15 @@ void Call::state(Signature& signature) const noexcept {
   signature.tensors = static_cast<int64_t>(n);
   uint64_t digest = mix(mix(signature.digest, salt), element_bytes);
   int64_t elements = 0;
-  // Sizes along the axis may differ between members, but for a reduce_scatter.
+  // Sizes along the axis may differ between members, except in a reduce_scatter.
   const bool parts = joins() || cuts();
   const bool reduce_scatter = cuts() && reduces();
-  // Either all members give numbers of contributions, or none; weights likewise.
+  // Either all members specify a number of contributions, or none does; likewise for weights.
   signature.contributes = contributions != 0;
   signature.weighted = weights != nullptr;
   digest = mix(digest, (signature.contributes ? 1u : 0u) | (signature.weighted ? 2u : 0u));
   for (std::size_t t = 0; t < n; ++t) {
-    // Members that give no input (broadcast, scatter) state their output, which is like the root's input.
+    // Members without an input (broadcast, scatter) use their output, which is like the root's input.
     const dist_tensor& tensor = in != nullptr ? in[t] : out[t];
     const int32_t free_axis = parts ? axis_of(t) : -1;
     digest = mix(digest, static_cast<uint32_t>(free_axis));

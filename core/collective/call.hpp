@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call: what one member of a collective asks for, checked as far as one member can see.
+// Call: the arguments of one member's collective, validated as far as one member can do that.
 #pragma once
 
 #include <algorithm>
@@ -17,63 +17,63 @@
 
 namespace dist {
 
-// The host's own operator: acc[i] = op(acc[i], in[i]), for `count` elements of its own.
+// The host's own operator: acc[i] = op(acc[i], in[i]) for `count` of its elements.
 using UserOp = void (*)(void* acc, const void* in, std::size_t count, dist_dtype dtype, void* user_data);
 
-// The largest element of the host's operator. It is folded in a copy of this size, on the stack.
+// Limit for an element of a host operator. It is folded in a copy of this size on the stack.
 inline constexpr std::size_t kMostElementBytes = 4096;
 
-// What the host's operator folds by a tree in: a slot for each subtotal that waits, on the stack.
+// Stack memory for a TREE fold with a host operator: a slot for each subtotal that is waiting.
 inline constexpr std::size_t kTreeRoom = std::size_t{6} << 10;
-// How large a slot is, and so an element at most, where so many contributions are folded by a tree.
+// The size of a slot, which limits the element size, for a TREE fold of this many contributions.
 constexpr std::size_t most_tree_element(std::size_t contributions) noexcept {
   return std::min(kMostElementBytes, kTreeRoom / tree_slots(contributions) / 64 * 64);
 }
 
 struct Call {
   Collective collective = Collective::kNone;
-  dist_reduce_op op = 0;  // 0: bits are copied
-  int32_t root = -1;      // -1: the collective has none
+  dist_reduce_op op = 0;  // 0: the bits are copied
+  int32_t root = -1;      // -1: the collective has no root
   int32_t kind = 0;       // scan: DIST_SCAN_...
   int32_t numerics = DIST_NUMERICS_ORDERED;
-  int32_t axis = 0;  // < 0: counted from the last dimension of each tensor; axis_of() gives the dimension
+  int32_t axis = 0;  // negative: counted from each tensor's last dimension; axis_of() returns the dimension
   UserOp user_op = nullptr;
   void* user_data = nullptr;
   std::size_t element_bytes = 0;    // of the host's operator, whose elements are not cut; 0: the dtype's
   const dist_tensor* in = nullptr;  // contributions * n
   const dist_tensor* out = nullptr;
   std::size_t n = 0;
-  std::size_t contributions = 0;        // as the caller gave it; 0 means one
+  std::size_t contributions = 0;        // as given by the caller; 0 means one
   const dist_tensor* states = nullptr;  // reduce_apply
   const double* weights = nullptr;
   const int64_t* splits = nullptr;
-  const int64_t* offsets = nullptr;  // where these begin: offset_splits()
-  uint64_t salt = 0;                 // something else that must be equal: a digest of a nest's structure
+  const int64_t* offsets = nullptr;  // where the splits begin: offset_splits()
+  uint64_t salt = 0;                 // further data that must be equal: a digest of a nest's structure
   int32_t destination = -1;
   int32_t source = -1;
 
-  // What check() finds.
-  std::size_t bytes = 0;  // of the tensors in the signature; equal on all members if sized_alike()
-  bool strided = false;   // some tensor has gaps
+  // Set by check().
+  std::size_t bytes = 0;  // size of the tensors in the signature; equal on all members if sized_alike()
+  bool strided = false;   // some tensor is strided
   bool in_place = false;  // every output is its input
 
-  // One contribution from every member, all of the same weight.
+  // Whether every member brings one contribution, and all have the same weight.
   bool plain() const noexcept { return contributions == 0 && weights == nullptr; }
   std::size_t lists() const noexcept { return contributions == 0 ? 1 : contributions; }
   const CollectiveTraits& traits() const noexcept { return traits_of(collective); }
   bool reduces() const noexcept { return traits().reduces; }
   bool rooted() const noexcept { return traits().rooted(); }
-  // Whether the member with this rank gives tensors, and whether it gets some.
+  // Whether the member with this rank brings tensors, and whether it receives some.
   bool gives(int rank) const noexcept { return traits().sources != Ends::kRoot || rank == root; }
   bool gets(int rank) const noexcept { return traits().destinations != Ends::kRoot || rank == root; }
-  // Whether the inputs are joined along the axis to outputs, and whether inputs are cut along it.
+  // Whether inputs are joined into outputs along the axis, and whether inputs are cut along it.
   bool joins() const noexcept { return traits().joins; }
   bool cuts() const noexcept { return traits().cuts; }
-  // The dimension of tensor t that parts are cut from or joined along, counted from the front.
+  // The dimension of tensor t along which parts are cut or joined, counted from the front.
   int32_t axis_of(std::size_t t) const noexcept {
     return axis < 0 ? axis + (in != nullptr ? in[t] : out[t]).ndim : axis;
   }
-  // Whether tensors without elements may still not fit together.
+  // Whether even tensors without elements may fail to fit together.
   bool must_fit() const noexcept { return !traits().whole(); }
   // Whether all members know the size of the work before they meet.
   bool sized_alike() const noexcept { return !joins() && (!cuts() || reduces()); }
@@ -81,16 +81,18 @@ struct Call {
     return op == DIST_REDUCE_MEAN ? dtype_of_mean(in_dtype) : in_dtype;
   }
 
-  // Whether it is an all_reduce of one tensor. If that is small, its bytes can travel with the slot. Members
-  // may differ in whether their tensors have gaps, so that nothing equal for all depends on it.
+  // Whether it is an all_reduce of one tensor, whose bytes can travel with the slot if it is small. Members
+  // may differ in whether their tensors are strided, so no decision that all members share may depend on
+  // that.
   bool can_travel() const noexcept {
     return collective == Collective::kAllReduce && n == 1 && plain() && op != DIST_REDUCE_USER &&
            numerics == DIST_NUMERICS_ORDERED;
   }
 
-  // Checks everything that this member can see, with rank `me` in a group of `size`, and fills the signature.
+  // Validates everything that this member can see, as rank `me` of a group of `size`, and fills in the
+  // signature.
   Status check(int me, int size, Signature& signature) noexcept;
-  // Called before offer_in() if the call has splits. `room` has place for size + 1 offsets.
+  // Call this before offer_in() if the call has splits. `room` has space for size + 1 offsets.
   void offset_splits(int64_t* room, int size) noexcept;
   void offer_in(Offer& offer) const noexcept;
 
@@ -105,14 +107,14 @@ struct Call {
   void state(Signature& signature) const noexcept;
 };
 
-// What offer_in() writes for an all_reduce of one dense tensor, as far as peers read it.
+// Writes what offer_in() writes for an all_reduce of one dense tensor, as far as peers read it.
 void offer_one_in(Offer& offer, const dist_tensor& in, const dist_tensor& out) noexcept;
 
-// Writes the report for an input and an output of two members that overlap.
+// Writes the report on an input and an output of two members that overlap.
 void overlap_report(const MemberNames& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept;
 
-// How many elements lie side by side, counted from the innermost dimension outwards up to dimension `from`.
+// Number of contiguous elements, counted from the innermost dimension outwards to dimension `from`.
 inline std::size_t contiguous_tail(const int64_t* shape, const int64_t* strides, int32_t ndim,
                                    int32_t from) noexcept {
   int64_t tail = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckedCalls: the calls of one member that were found good. Loops make the same calls over and over. If a
-// call differs from an earlier one only in its tensors' addresses, it is not checked again, and its signature
-// is taken from the earlier one.
+// CheckedCalls: a cache of one member's validated calls. Loops repeat the same calls. A call that differs
+// from an earlier one only in its tensors' addresses is not validated again, and it reuses the earlier
+// signature.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace dist {
 
 class CheckedCalls {
  public:
-  // A member of a group: what else calls of parts depend on.
+  // A member of a group: what else the validity of a call with parts depends on.
   struct Place {
     int me;
     int size;
     bool operator==(const Place&) const = default;
   };
 
-  // An all_reduce of one dense tensor that was found good before; no signature: it is not known.
+  // An all_reduce of one dense tensor that was validated before. Without a signature it is unknown.
   struct Again {
     const Signature* signature = nullptr;
     const OneTensor* one = nullptr;
@@ -44,15 +44,15 @@ class CheckedCalls {
     return {&known, &entry.one, in.data == out.data};
   }
 
-  // Fills what Call::check() and close_digest() would fill. False: `call` is not known to be good, and
-  // nothing was changed.
+  // Fills in what Call::check() and close_digest() would. Returns false and changes nothing if `call` is not
+  // known to be valid.
   bool recall(Call& call, const char* tag, Place where, Signature& signature) const noexcept {
     if (call.collective == Collective::kBarrier) return recall_barrier(call, tag, signature);
     if (call.n > 1) return recall_list(call, tag, signature);
     if (!repeatable(call)) return recall_other(call, tag, where, signature);
     const Again again = find(call.op, call.numerics, tag, call.in[0], call.out[0]);
     if (again.signature == nullptr) return false;
-    // In a loop the signature is usually there already, from two rounds ago.
+    // In a loop the signature is usually still in place from two rounds ago.
     if (signature.digest != again.signature->digest) signature = *again.signature;
     call.bytes = again.one->bytes;
     call.strided = false;
@@ -60,7 +60,7 @@ class CheckedCalls {
     return true;
   }
 
-  // `call` was found good, and makes `signature`.
+  // Remembers that `call` is valid and has this signature.
   void keep(const Call& call, Place where, const Signature& signature) noexcept {
     if (call.collective == Collective::kBarrier) {
       barrier_ = signature;
@@ -84,7 +84,8 @@ class CheckedCalls {
     std::size_t bytes = 0;
     std::size_t out_bytes = 0;
 
-    // False: they cannot be kept. Without elements, the sizes do not tell whether tensors overlap.
+    // Returns false if they cannot be cached: without elements, the sizes do not determine whether tensors
+    // overlap.
     bool keep(const dist_tensor& in, const dist_tensor& out) noexcept {
       const std::size_t elements = elements_of(in);
       if (!plain(in) || !plain(out) || elements == 0) return false;
@@ -110,7 +111,7 @@ class CheckedCalls {
     Item item;
     OneTensor one;
   };
-  static constexpr std::size_t kTensors = 8;  // how many entries calls with tensors have
+  static constexpr std::size_t kTensors = 8;  // number of entries for calls with tensors
 
   static bool tagged(const Signature& known, const char* tag) noexcept {
     return tag == nullptr ? known.tag[0] == '\0' : std::strcmp(known.tag, tag) == 0;
@@ -120,8 +121,8 @@ class CheckedCalls {
            (tensor.ndim == 0 || tensor.shape != nullptr);
   }
 
-  // Whether it is an all_reduce of one dense tensor. Such are frequent in loops, and so short that the check
-  // would be a large part of their time. Barriers are, too.
+  // Whether it is an all_reduce of one dense tensor, or a barrier. They are frequent in loops and so short
+  // that validation would be a large part of their time.
   static bool repeatable(const Call& call) noexcept {
     return call.collective == Collective::kAllReduce && call.n == 1 && call.plain() && call.in != nullptr &&
            call.out != nullptr && call.op != DIST_REDUCE_USER && call.element_bytes == 0 && call.salt == 0 &&
@@ -143,7 +144,7 @@ class CheckedCalls {
     return true;
   }
 
-  // Lists of a few dense tensors in an all_reduce.
+  // An all_reduce of a list of a few dense tensors.
   struct ListEntry {
     static constexpr std::size_t kMost = 8;
     Signature signature;
@@ -192,9 +193,10 @@ class CheckedCalls {
     }
   }
 
-  // Other collectives of one dense tensor, which may be there on one side alone, as at a root.
+  // Other collectives of one dense tensor. A member may have only an input or only an output, for example at
+  // a root.
   struct Side {
-    int32_t ndim = -1;  // -1: it is not there
+    int32_t ndim = -1;  // -1: absent
     dist_dtype dtype = 0;
     int64_t shape[Signature::kDims] = {};
 
@@ -222,7 +224,7 @@ class CheckedCalls {
     Side in;
     Side out;
     Place where{};
-    int32_t axis = 0;  // as the call gave it
+    int32_t axis = 0;  // as given by the caller
     std::size_t bytes = 0;
     std::size_t in_bytes = 0;
     std::size_t out_bytes = 0;
@@ -233,7 +235,7 @@ class CheckedCalls {
     return tensor == nullptr || (tensor->strides == nullptr && tensor->shape != nullptr && tensor->ndim > 0 &&
                                  tensor->ndim <= Signature::kDims);
   }
-  // A root alone gives, or gets: what others name is not looked at.
+  // Only a root sends, or receives; the tensors that other members pass there are ignored.
   struct Used {
     const dist_tensor* in;
     const dist_tensor* out;
@@ -272,7 +274,7 @@ class CheckedCalls {
                  : both && overlap(used.in->data, entry.in_bytes, used.out->data, entry.out_bytes)) {
       return false;
     }
-    // Sizes along the axis are in no digest.
+    // Sizes along the axis are not part of a digest.
     if (signature.digest != known.digest || signature.elements != known.elements ||
         signature.ndim != known.ndim ||
         !std::equal(known.shape, known.shape + Signature::kDims, signature.shape)) {
@@ -287,7 +289,7 @@ class CheckedCalls {
   }
 
   void keep_other(const Call& call, Place where, const Signature& signature) noexcept {
-    // Without elements, the sizes do not tell whether tensors overlap.
+    // Without elements, the sizes do not determine whether tensors overlap.
     const Used used{call.in, call.out};
     if (!other_repeatable(call, used) || call.bytes == 0) return;
     OtherEntry& entry = others_[other_place(call, used)];

@@ -20,7 +20,7 @@
 namespace dist {
 namespace {
 
-// The offers of all members in the caller's round.
+// The offers of all members in the member's current round.
 class Offers {
  public:
   explicit Offers(const Member& member) noexcept {
@@ -36,8 +36,8 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   return refusal(member.group, call.collective, member.tag, member.group.sequence(member.me), why);
 }
 
-// Writes the report if the members' tensors do not fit together, as far as this concerns `rank`. This
-// function and the next are not inlined, since a report takes time and stack.
+// Writes the report if the members' tensors do not fit together, as far as `rank` is concerned. This function
+// and the next one are not inlined because a report takes time and stack.
 [[gnu::noinline, gnu::cold]] void explain(const Member& member, const Call& call, const Exchange& exchange,
                                           int rank, ErrorRecord* out_report) noexcept {
   ErrorRecord why;
@@ -51,7 +51,7 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   return member.group.refuse(member.me, report);
 }
 
-// The elements of a tensor that may have gaps, for peers.
+// Packs the elements of a strided tensor for the peers.
 [[gnu::noinline, gnu::cold]] void put_packed(const dist_tensor& in, std::byte* to) noexcept {
   const auto* const from = static_cast<const std::byte*>(in.data);
   if (in.strides == nullptr)
@@ -59,7 +59,7 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   pack(Walk(in.shape, in.ndim, in.strides, 0), from, to, elements_of(in), dtype_size(in.dtype));
 }
 
-// Reduces the elements that all have brought into an output that may have gaps.
+// Reduces the elements of all members into an output that may be strided.
 [[gnu::noinline, gnu::cold]] void reduce_packed(const Call& call, const std::byte** src,
                                                 std::size_t size) noexcept {
   const dist_tensor& out = call.out[0];
@@ -82,7 +82,7 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   }
 }
 
-// For one tensor whose bytes travel with the slot. waits() is called before the member waits for long.
+// For one tensor whose bytes travel with the slot. Calls waits() before the member waits for a longer time.
 template <class Published, class Waits>
 Status reduce_one(const Member& member, const OneTensor& one, const dist_tensor& in, const dist_tensor& out,
                   Published&& published, Waits&& waits) noexcept {
@@ -101,7 +101,7 @@ Status reduce_one(const Member& member, const OneTensor& one, const dist_tensor&
   });
 }
 
-// The same where this member's input or output has gaps.
+// The same if this member's input or output is strided.
 template <class Published>
 [[gnu::noinline]] Status reduce_one_with_gaps(const Member& member, const Call& call,
                                               Published&& published) noexcept {
@@ -117,7 +117,7 @@ template <class Published>
   });
 }
 
-// The member's share of a round on whose tensors all agree: of the parts of all, or of what is left of their
+// Does the member's share of a round in which all members agree: its part, or what is left of all members'
 // blocks.
 void do_share(const Member& member, const Exchange& exchange, Route route) noexcept {
   Group& group = member.group;
@@ -135,7 +135,7 @@ void do_share(const Member& member, const Exchange& exchange, Route route) noexc
   }
 }
 
-// If members bring parts of different sizes, the number of bytes is known only when they have met.
+// If members bring parts of different sizes, the number of bytes is known only after they have met.
 Route route_of_met(const Group& group, const Exchange& exchange) noexcept {
   return route_of({.members = group.size(),
                    .oversubscribed = group.oversubscribed(),
@@ -154,7 +154,7 @@ Status work_together(const Member& member, const Call& call) noexcept {
   return group.finish(member.me);
 }
 
-// The same where no list of tasks is needed, as a rule.
+// The same for a call that usually needs no task list.
 template <class MakeCall>
 Status work_together(const Member& member, const OneTensor& one, MakeCall&& make_call) noexcept {
   Group& group = member.group;
@@ -189,8 +189,8 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
   return kOk;
 }
 
-// In an oversubscribed group, whose members must be woken: the last one to come checks what all bring, and
-// does all of it, if it is little.
+// For an oversubscribed group, whose members must be woken: the last member to arrive validates what all of
+// them bring, and does all of the work if it is small.
 Status work_in_crowd(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
@@ -199,7 +199,8 @@ Status work_in_crowd(const Member& member, const Call& call) noexcept {
     const Offers offers(member);
     const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
     if (const int rank = exchange.first_refusing(group); rank >= 0) {
-      // Where this member's failure will be: the stack has no room for it beside all of the work.
+      // The report is built directly in this member's error record, because the stack has no room for it
+      // beside the work.
       explain(member, call, exchange, rank, &last_error());
       return &last_error();
     }
@@ -220,7 +221,7 @@ Status work_in_crowd(const Member& member, const Call& call) noexcept {
   return group.finish(member.me);
 }
 
-// The same for an all_to_all with uneven parts. Not inlined, since the offsets take room on the stack.
+// The same for an all_to_all with uneven parts. Not inlined, because the offsets need stack space.
 template <class Work>
 [[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call, Work&& work) noexcept {
   int64_t offsets[DIST_MAX_REPLICAS + 1];
@@ -229,18 +230,18 @@ template <class Work>
   return work();
 }
 
-// Whether the result is already there: one member alone reduces in place. A bool may still have to be
-// written, since any byte but 0 is read as true, and true is written as 1.
+// Whether the result is already in place: a single member reduces in place. A bool may still have to be
+// rewritten, since any nonzero byte is read as true and true is written as 1.
 bool leaves_unchanged(const Call& call, int num_members) noexcept {
   return num_members == 1 && call.in_place && call.plain() && call.op != DIST_REDUCE_USER &&
          std::none_of(call.in, call.in + call.n, [](const dist_tensor& t) { return t.dtype == DIST_BOOL; }) &&
          (call.collective == Collective::kAllReduce || call.collective == Collective::kReduce);
 }
 
-// What is recorded of a collective: its event is there from the moment at which the member waits for longer
-// than for cache lines, or from its end. A thread that has just written its tensor has as many stores under
-// way as its CPU keeps, and each waits for a cache line that a peer had: what is stored between the call and
-// the first look for a peer waits for all of them.
+// Records a collective late: when the member has to wait for longer than a cache line takes, or at the end. A
+// thread that has just written its tensor has filled its CPU's store buffer, and each of these stores waits
+// for a cache line that a peer held. Stores between the call and the first load of a peer's slot would wait
+// for all of them.
 class LateRecord {
  public:
   LateRecord(const Member& member, const Signature& signature, std::size_t bytes) noexcept
@@ -276,10 +277,10 @@ class LateRecord {
   uint64_t arrived_ = 0;
 };
 
-// Up to so many bytes, the work is over sooner than the clock is read.
+// Up to this many bytes, the work takes less time than reading the clock.
 constexpr std::size_t kInstantBytes = std::size_t{16} << 10;
 
-// One dense tensor, of which each member does a part.
+// Reduces one dense tensor, of which each member does a part.
 Status reduce_one_in_parts(const Member& member, dist_reduce_op op, const OneTensor& one,
                            const dist_tensor& in, dist_tensor& out, LateRecord& record) noexcept {
   Group& group = member.group;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on tensors: a member states what it came for, meets its peers, and does its share of the work
-// (exchange.hpp) on the route that route.hpp gives.
+// Blocking collectives on tensors. A member validates its call, publishes its signature, meets its peers, and
+// does its share of the work (exchange.hpp) with the algorithm that route.hpp selects.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,15 @@
 
 namespace dist {
 
-// The report `why`, as Exchange::refuses() makes it, with the fields that every report has.
+// Returns the report `why` of Exchange::refuses(), with the fields that all reports have.
 ErrorRecord refusal(const Group& group, Collective collective, const char* tag, int64_t sequence,
                     const ErrorRecord& why) noexcept;
 
-// Checks the call and makes it, blocking.
+// Validates the call and performs it. Blocks.
 Status collective(const Member& member, Call& call) noexcept;
-// The same for an all_reduce of one dense tensor, where such a call was found good before; nullopt: it was not, or
-// some member has no CPU, and nothing has been done. Loops of training and inference spend their time here.
+// The same for an all_reduce of one dense tensor if an equal call was validated before. Returns nullopt,
+// having done nothing, if it was not, or if some member has no CPU. Training and inference loops spend their
+// time here.
 std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
                                        const dist_tensor& in, dist_tensor& out) noexcept;
 
@@ -39,8 +40,8 @@ Status recorded(const Member& member, Collective collective, Body&& body) noexce
   return status;
 }
 
-// Records what the member has stated, in the caller's recorder. `ahead`: 1 before the member arrives; 0 once
-// its slot is published, when it would only wait.
+// Records the member's call in its own recorder. `ahead` is 1 before the member arrives, and 0 once its slot
+// is published and it would otherwise only wait.
 inline void record_arrival(const Member& member, const Signature& signature, std::size_t bytes,
                            uint32_t ahead = 1) noexcept {
   if (member.recorder == nullptr) return;

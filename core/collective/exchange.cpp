@@ -26,7 +26,7 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
                    TaskList::Ranks local) noexcept
     : call_(call), offers_(offers), size_(size), tasks_(call, size, offers, local) {
   const auto members = static_cast<std::size_t>(size);
-  // Either all members say how many contributions they bring, or none; weights likewise.
+  // Either all members specify their number of contributions, or none does; likewise for weights.
   if (call.plain()) {
     sources_ = members;
   } else {
@@ -38,11 +38,11 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
   for (std::size_t p = 0; p < members; ++p) strided_ = strided_ || offers[p]->strided;
   if (call.element_bytes != 0)
     block_units_ = std::max<std::size_t>(1, kBlockUnits * kUnitBytes / tasks_.unit_bytes());
-  // A fused step reduces into a small buffer that stays in the cache.
+  // A fused step reduces into a small buffer that should stay in the cache.
   stream_ = !call.in_place && !call.traits().fused && bytes() > stream_bytes(members, cache_bytes);
 }
 
-// Collects the addresses of the tensors that a task reads and writes. One output that all members share is
+// Collects the addresses of the tensors that a task reads and writes. An output that all members share is
 // written once.
 void Exchange::collect(Job& job) const noexcept {
   const std::size_t t = job.t;
@@ -63,7 +63,7 @@ void Exchange::collect(Job& job) const noexcept {
   if (shared) job.num_dst = 1;
 }
 
-// Calls use(s, tensor) for each source tensor whose address collect() gave.
+// Calls use(s, tensor) for each source tensor whose address collect() has stored.
 template <class Use>
 void Exchange::for_sources(const Job& job, Use&& use) const noexcept {
   std::size_t s = 0;
@@ -108,7 +108,7 @@ std::size_t Exchange::bytes_each() const noexcept {
   return one_to_one || traits.swaps() ? bytes() / static_cast<std::size_t>(size_) : bytes();
 }
 
-// Whether what members bring lies side by side in all of their outputs.
+// Whether the members' parts are contiguous in all outputs.
 bool Exchange::joins_once() const noexcept {
   const CollectiveTraits& traits = call_.traits();
   const TaskList::Ranks local = tasks_.local();
@@ -130,7 +130,7 @@ bool Exchange::pulls() const noexcept {
   return true;
 }
 
-// Joins once, and copies that, where each part is wanted by all.
+// If every member receives all parts, joins them once and copies the result.
 void Exchange::run_all() const noexcept {
   TaskList::Cursor cursor;
   if (!joins_once()) return run({0, units()}, cursor, [] { return true; });
@@ -145,14 +145,14 @@ void Exchange::run_all() const noexcept {
   }
 }
 
-// Does elements of rank r's output in an all_to_all whose parts are no columns, and have no gaps.
+// Copies elements of rank r's output in an all_to_all whose parts are contiguous and whose tensors are dense.
 void Exchange::run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::size_t end) const noexcept {
   const std::size_t t = tasks_.tensor_of(at.task);
   const int r = tasks_.member_of(at.task);
   const std::size_t element = dtype_size(tasks_.dtype_of(t));
   const std::size_t step = tasks_.inner(t);
   std::byte* const out = out_of(r, t);
-  // Of the latest member with equal parts: a division takes longer than a short copy.
+  // The latest member with equal parts: a division takes longer than a short copy.
   int64_t whole = -1;
   int64_t each = 0;
   std::size_t from = 0;
@@ -175,9 +175,9 @@ void Exchange::run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::
   }
 }
 
-// Does a piece of rank r's output in an all_to_all. The piece may begin and end inside a row. So each
-// source's elements are copied for the incomplete first row, for the whole rows, and for the incomplete last
-// row.
+// Copies a piece of rank r's output in an all_to_all. The piece may begin and end inside a row. So the
+// elements of each source are copied for the incomplete first row, for the complete rows, and for the
+// incomplete last row.
 void Exchange::run_swap(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept {
   const std::size_t t = tasks_.tensor_of(at.task);
   const int r = tasks_.member_of(at.task);
@@ -220,7 +220,7 @@ void Exchange::run_region(const Place& place, std::size_t first, std::size_t cou
     shape_region(job);
     return call_.element_bytes != 0 ? run_rows(job, first, count) : run_strided(job, scratch, first, count);
   }
-  // How many bytes the pointers have been advanced by.
+  // Number of bytes by which the pointers have been advanced.
   std::size_t src_moved = 0;
   std::size_t dst_moved = 0;
   while (count != 0) {
@@ -239,7 +239,7 @@ void Exchange::run_region(const Place& place, std::size_t first, std::size_t cou
   }
 }
 
-// The address where the region begins in a tensor with gaps.
+// The address at which the region begins in a strided tensor.
 std::byte* Exchange::begin_of(const Job& job, const dist_tensor& tensor, int64_t offset) const noexcept {
   auto* const data = static_cast<std::byte*>(tensor.data);
   if (offset == 0) return data;
@@ -247,15 +247,15 @@ std::byte* Exchange::begin_of(const Job& job, const dist_tensor& tensor, int64_t
          offset * tensor.strides[call_.axis_of(job.t)] * static_cast<int64_t>(dtype_size(tensor.dtype));
 }
 
-// Does a region with gaps in pieces: each is packed, reduced and unpacked. It may be done in place, since all
-// inputs of an element are read before it is written.
+// Processes a strided region in pieces: each one is packed, reduced and unpacked. This works in place,
+// because all inputs of an element are read before it is written.
 void Exchange::run_strided(const Job& job, Scratch& scratch, std::size_t first,
                            std::size_t count) const noexcept {
   const std::size_t in_size = dtype_size(job.in_dtype);
   const std::size_t out_size = dtype_size(job.out_dtype);
   const std::size_t each = std::max<std::size_t>(1, job.num_src * in_size + job.num_dst * out_size);
-  // Each buffer is aligned for its elements, whatever the sizes of its neighbours. If there is no room for
-  // one element of each tensor, elements are reduced one by one where they lie.
+  // Each buffer is aligned for its elements, whatever the sizes of its neighbours. If one element of each
+  // tensor does not fit, elements are reduced one by one in place.
   const std::size_t room = scratch.left();
   const bool packs = each <= room;
   const std::size_t most = packs ? room / each : 1;
@@ -265,7 +265,7 @@ void Exchange::run_strided(const Job& job, Scratch& scratch, std::size_t first,
     const std::size_t at = first % job.region.run;
     const std::size_t n = std::min({count, job.region.run - at, most});
     std::byte* free = stage;
-    // The address at which the kernel finds a tensor's elements. If they must be packed, it is in `free`.
+    // The address of a tensor's elements for the kernel. If they must be packed, it points into `free`.
     const auto aim = [&](const dist_tensor& tensor, int64_t offset, std::size_t dense, bool reads) {
       const std::size_t size = dtype_size(tensor.dtype);
       if (is_dense(tensor)) return static_cast<std::byte*>(tensor.data) + dense * size;
@@ -294,8 +294,8 @@ void Exchange::run_strided(const Job& job, Scratch& scratch, std::size_t first,
   }
 }
 
-// The same for elements of the host's operator, which must not be cut and may be too large to be packed. They
-// are whole in each row of elements that lie side by side in all tensors.
+// The same for a host operator's elements, which must not be cut and may be too large to pack. Processes rows
+// of elements that are contiguous in all tensors.
 void Exchange::run_rows(const Job& job, std::size_t first, std::size_t count) const noexcept {
   std::size_t row = job.region.run;
   const auto shorten = [&](std::size_t, const dist_tensor& tensor) {
@@ -333,8 +333,8 @@ void Exchange::run_kernel(const Job& job, std::size_t count) const noexcept {
       if (job.num_src == 0) {
         std::memset(job.dst[d], 0, bytes);
       } else if (job.dst[d] != job.src[0]) {
-        // memmove(), since the buffers may overlap: the member that finds this may do so after a peer has
-        // begun.
+        // memmove(), because the buffers may overlap: a peer may have started before this member detects the
+        // overlap.
         std::memmove(job.dst[d], job.src[0], bytes);
       }
     }

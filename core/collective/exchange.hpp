@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange: the work of one collective on which all members agree, in pieces that any thread may do.
+// Exchange: the work of one collective on which all members agree, split into pieces that any thread may do.
 //
-// The work is a list of tasks (task_list.hpp), which depends on sizes alone. This class knows the buffers
-// that a task reads and writes, and what is done to the elements.
+// The work is a list of tasks (task_list.hpp), which depends only on sizes. This class adds the buffers that
+// a task reads and writes, and the operation on the elements. A thread may run pieces only while the members'
+// buffers may be touched, that is between enter() and finish() in a group, or while the pack is open.
+//
+// Invariant: an element is folded in the same order whichever thread does it and however the work is cut, so
+// the bits never depend on that.
 #pragma once
 
 #include <cstddef>
@@ -21,39 +25,40 @@ namespace dist {
 
 class Exchange {
  public:
-  // Between blocks, members look whether the group is poisoned.
+  // Members check between blocks whether the group is poisoned.
   static constexpr std::size_t kBlockUnits = (std::size_t{64} << 10) / kUnitBytes;
 
-  // `offers[p]` is rank p's; both arguments are used as long as the exchange. Results larger than cache_bytes
-  // are stored past the caches.
+  // `offers[p]` belongs to rank p. `call` and `offers` must outlive the exchange. Results larger than
+  // cache_bytes are stored with non-temporal stores.
   Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept
       : Exchange(call, size, offers, cache_bytes, {0, size}) {}
-  // For members in several processes: `local` are those of this process, whose outputs it writes. For the
-  // others, an offer has the sizes, and inputs that lie in staging memory; their outputs are not used.
+  // For members in several processes. `local` are the members of this process, whose outputs the exchange
+  // writes. The other members' offers contain sizes, and inputs in staging memory; their outputs are not
+  // used.
   Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes,
            TaskList::Ranks local) noexcept;
 
   const TaskList& tasks() const noexcept { return tasks_; }
   std::size_t units() const noexcept { return tasks_.units(); }
   std::size_t bytes() const noexcept { return tasks_.units() * tasks_.unit_bytes(); }
-  // How many a member reads or writes, where it does most.
+  // The largest number of bytes that any member reads or writes.
   std::size_t bytes_each() const noexcept;
-  // How many units a block has.
+  // Number of units in a block.
   std::size_t block_units() const noexcept { return block_units_; }
-  // Above this size, results that are not in place would drive everything else out of the cache.
+  // Results above this size that are not in place would evict everything else from the cache.
   static constexpr std::size_t stream_bytes(std::size_t members, std::size_t cache_bytes) noexcept {
     return cache_bytes / (2 * members);
   }
 
-  // Whether the members' tensors do not fit together, as far as this concerns rank `member` of `group`. If
-  // so, `out_why` gets the report, without the fields that refusal() adds to all reports. NULL: no report is
-  // wanted.
+  // Whether the members' tensors do not fit together, as far as rank `member` of `group` is concerned. If so,
+  // `out_why` receives the report, without the fields that refusal() adds to all reports. out_why may be
+  // NULL.
   bool refuses(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept;
-  // The first member for which refuses() is true; -1: there is none. It takes about as long as one refuses().
+  // The first member for which refuses() is true, or -1. Takes about as long as a single refuses().
   int first_refusing(const MemberNames& group) const noexcept;
 
-  // Does a range of units, in pieces; ends early where go_on() says no. `cursor` is the caller's, for one range
-  // after another.
+  // Processes a range of units in pieces, and ends early if go_on() returns false. `cursor` belongs to the
+  // caller, for consecutive ranges.
   template <class GoOn>
   void run(Range range, TaskList::Cursor& cursor, GoOn&& go_on) const noexcept {
     tasks_.for_pieces(range, cursor, block_units_,
@@ -62,14 +67,15 @@ class Exchange {
                         return go_on();
                       });
   }
-  // Does everything, on one thread.
+  // Does all of the work on one thread.
   void run_all() const noexcept;
-  // Whether all get copies of the same, each into an output of its own, and little: then a member does its own
-  // output soonest, as it waits for more lines of peers' at a time to read them than to write them. More is read
-  // once, and written to all (1 MiB, two cores of a Zen 5: 13 against 19 us).
+  // Whether all members receive copies of the same few bytes, each into an output of its own. Then it is
+  // fastest if each member writes its own output, because a core can have more cache lines of peers in flight
+  // for reading than for writing. Larger data are read once and written to all outputs (1 MiB on two cores of
+  // a Zen 5: 13 us instead of 19 us).
   static constexpr std::size_t kPullBytes = std::size_t{64} << 10;
   bool pulls() const noexcept;
-  // Writes the output of `member`. go_on() is asked between inputs.
+  // Writes the output of `member`. Calls go_on() between inputs.
   template <class GoOn>
   void pull(int member, GoOn&& go_on) const noexcept {
     for (std::size_t t = 0; t < call_.n; ++t) {
@@ -85,8 +91,8 @@ class Exchange {
     }
   }
 
-  // Writes the reduced elements of a part of tensor t to a dense buffer. No tensor has gaps. It takes
-  // fold_bytes() of the scratch, and gives them back at the end.
+  // Writes the reduced elements of a part of tensor t to a dense buffer. All tensors must be dense. Uses
+  // fold_bytes() of the scratch memory while it runs.
   void reduce(std::size_t t, std::size_t first, std::size_t count, std::byte* to,
               Scratch& scratch) const noexcept;
   std::size_t fold_bytes() const noexcept {
@@ -102,7 +108,7 @@ class Exchange {
     TaskList::Ranks destinations;
     TaskList::Region region;
   };
-  // From num_src dense sources to num_dst dense destinations.
+  // Folds num_src dense sources into num_dst dense destinations.
   struct Fold {
     dist_dtype dtype;
     const std::byte* const* src;
@@ -110,7 +116,7 @@ class Exchange {
     const double* weights;  // one for each source; NULL: none
     std::byte* const* dst;
     std::size_t num_dst;
-    std::size_t count;  // of elements
+    std::size_t count;  // number of elements
   };
   void run_piece(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept;
   void run_swap(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept;

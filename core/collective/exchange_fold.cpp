@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an exchange folds elements that lie side by side, in the order that the call's numerics say.
+// How an exchange folds contiguous elements in the order that the call's numerics prescribe.
 #include <algorithm>
 #include <cstring>
 
@@ -44,7 +44,7 @@ void Exchange::fold(const Fold& f) const noexcept {
   kernel({f.src, f.dst, f.num_src, f.num_dst, f.count, static_cast<double>(f.num_src), stream_});
 }
 
-// One weight for each source, in the order of the sources; NULL if the call has no weights.
+// One weight for each source, in source order; NULL if the call has no weights.
 const double* Exchange::collect_weights(Scratch& scratch) const noexcept {
   if (!weighted_) return nullptr;
   auto* const weights = scratch.take<double>(sources_);
@@ -60,7 +60,7 @@ const double* Exchange::collect_weights(Scratch& scratch) const noexcept {
 void Exchange::fold_exactly(const Fold& f) const noexcept {
   double divisor = call_.op == DIST_REDUCE_MEAN ? static_cast<double>(f.num_src) : 1;
   if (f.weights != nullptr) {
-    // The weights are added exactly too, so that their sum does not depend on which member brings which
+    // The weights are summed exactly too, so that their sum does not depend on which member brings which
     // weight.
     Superaccumulator sum;
     std::for_each(f.weights, f.weights + f.num_src, [&](double weight) { sum.add(weight); });
@@ -69,7 +69,8 @@ void Exchange::fold_exactly(const Fold& f) const noexcept {
   exact_kernel(f.dtype)({f.src, f.dst, f.num_src, f.num_dst, f.count, f.weights, divisor, stream_});
 }
 
-// The host's operator works in place. It gets a copy, since a destination may be a source that is read later.
+// The host's operator works in place. It gets a copy, because a destination may be a source that is read
+// later.
 void Exchange::fold_by_user(const Fold& f) const noexcept {
   alignas(64) std::byte acc[kMostElementBytes];
   const std::size_t size = call_.element_bytes != 0 ? call_.element_bytes : dtype_size(f.dtype);
@@ -84,8 +85,7 @@ void Exchange::fold_by_user(const Fold& f) const noexcept {
   }
 }
 
-// The same by the tree, of whose subtotals each has a slot. fit.cpp sees to it that a slot has room for an
-// element.
+// The same for TREE, with a slot for each subtotal. fit.cpp ensures that a slot has room for an element.
 void Exchange::fold_tree_by_user(const Fold& f) const noexcept {
   alignas(64) std::byte room[kTreeRoom];
   const std::size_t slot_bytes = most_tree_element(f.num_src);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange::Job: what a piece of an exchange reads and writes.
+// Exchange::Job: the buffers that a piece of an exchange reads and writes.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace dist {
 
-// A region of a task, and the buffers that it is in.
+// A region of a task, and its buffers.
 struct Exchange::Job : Place {
   Job(const Place& place, dist_dtype in, dist_dtype out) noexcept
       : Place(place), in_dtype(in), out_dtype(out) {}
 
   dist_dtype in_dtype;
   dist_dtype out_dtype;
-  // These arrays lie in a thread's Scratch.
+  // These arrays are in a thread's Scratch.
   std::size_t num_src = 0;
   std::size_t num_dst = 0;
   const std::byte** src = nullptr;
   std::byte** dst = nullptr;
   const double* weights = nullptr;  // one for each source; NULL: none
-  // The region's shape; it is set only if some tensor has gaps.
+  // The region's shape; set only if some tensor is strided.
   int32_t ndim = 0;
   int64_t shape[DIST_MAX_NDIM];
 

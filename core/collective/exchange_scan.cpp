@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an exchange makes the prefixes of a scan.
+// How an exchange computes the prefixes of a scan.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -10,20 +10,20 @@
 
 namespace dist {
 
-// How many outputs are not written: the host's operator has no identity with which an exclusive scan could
-// begin.
+// Number of outputs that are not written: a host operator has no identity for the first result of an
+// exclusive scan.
 std::size_t Exchange::unwritten(const Job& job) const noexcept {
   const bool exclusive = call_.traits().prefixes && call_.kind == DIST_SCAN_EXCLUSIVE;
   return exclusive && call_.op == DIST_REDUCE_USER && job.destinations.begin == 0 ? 1 : 0;
 }
 
-// Whether each prefix is made of the one before it. Few are made sooner one by one; and a tree of one input
-// more is another tree.
+// Whether each prefix is computed from the previous one. A few prefixes are computed faster independently. A
+// TREE fold of one more input is a different tree.
 bool Exchange::scans_on() const noexcept {
   constexpr int kFew = 3;
   if (size_ <= kFew || call_.numerics == DIST_NUMERICS_TREE) return false;
-  // An accumulator of the host's operator takes much of the stack: there is one, and no place for the
-  // input that its output overwrites.
+  // An accumulator of the host's operator takes much of the stack: there is room for one, and none to save
+  // the input that its output overwrites.
   return call_.op != DIST_REDUCE_USER || call_.kind == DIST_SCAN_INCLUSIVE || !call_.in_place;
 }
 
@@ -31,7 +31,8 @@ void Exchange::run_scan(const Job& job, std::size_t count) const noexcept {
   if (scans_on()) return call_.op == DIST_REDUCE_USER ? scan_on_by_user(job, count) : scan_on(job, count);
   const std::size_t own = call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0;
   const auto before = static_cast<std::size_t>(job.destinations.begin) + own;
-  // From the last member to the first, so that in place no input is overwritten before it has been read.
+  // From the last member to the first, so that no input is overwritten before it has been read if the scan is
+  // in place.
   for (std::size_t d = job.num_dst; d-- > 0;) {
     if (before + d != 0) {
       fold({job.in_dtype, job.src, before + d, nullptr, job.dst + d, 1, count});
@@ -41,8 +42,8 @@ void Exchange::run_scan(const Job& job, std::size_t count) const noexcept {
   }
 }
 
-// In pieces that stay in the cache. In place an input is folded before its output is written: into a copy,
-// where the output is without it.
+// Works in pieces that stay in the cache. In place, an input is folded before its output is written; in an
+// exclusive scan it is folded into a copy.
 void Exchange::scan_on(const Job& job, std::size_t count) const noexcept {
   constexpr std::size_t kBytes = 2048;
   alignas(64) std::byte room[2][kBytes];

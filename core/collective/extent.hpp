@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extent: the memory of a tensor.
+// Extent: the memory range of a tensor.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace dist {
 
-// The memory of a dense tensor. It is empty for a tensor with gaps, as elements of others may lie in these.
+// The memory of a dense tensor. It is empty for a strided tensor, because other tensors' elements may lie in
+// the gaps.
 struct Extent {
   const void* data = nullptr;
   std::size_t bytes = 0;

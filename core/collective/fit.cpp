@@ -33,7 +33,7 @@ struct Fields {
   return true;
 }
 
-// The sum, at most the largest int64_t: sizes of empty tensors may be any.
+// Saturating addition: empty tensors may have any size.
 int64_t sum(int64_t a, int64_t b) noexcept {
   return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
 }
@@ -57,7 +57,7 @@ bool Exchange::refuses(const MemberNames& group, int member, ErrorRecord* out_wh
   return !surely_apart(member) && overlaps(group, member, out_why);
 }
 
-// What every member sees alike.
+// Checks that have the same result for every member.
 bool Exchange::differs_for_all(const MemberNames& group, ErrorRecord* out_why) const noexcept {
   if (sources_ > DIST_MAX_CONTRIBUTIONS) {
     char most[32];
@@ -102,7 +102,7 @@ bool Exchange::pairs_differ(const MemberNames& group, ErrorRecord* out_why) cons
   return false;
 }
 
-// Whether, for some member that has a whole tensor, the sizes of the parts along the axis do not add up.
+// Whether the sizes of the parts along the axis do not add up for some member that has a whole tensor.
 bool Exchange::sizes_differ(const MemberNames& group, ErrorRecord* out_why) const noexcept {
   for (std::size_t t = 0; t < call_.n; ++t) {
     int64_t parts = 0;
@@ -115,9 +115,9 @@ bool Exchange::sizes_differ(const MemberNames& group, ErrorRecord* out_why) cons
   return false;
 }
 
-// The same in an all_to_all, in which every member has a whole of other parts. Each member checks its own, so
-// that the check does not cost every member the work of all. A member whose parts do not add up checks all,
-// so that the report does not depend on who writes it.
+// The same for an all_to_all, in which every member has a whole made of different parts. Each member checks
+// its own, so that no member does the work of all. A member whose parts do not add up checks all members, so
+// that the report does not depend on its author.
 bool Exchange::swaps_differ(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
   for (std::size_t t = 0; t < call_.n; ++t) {
     if (swapped_size(member, t) == tasks_.whole(member, t)) continue;
@@ -149,14 +149,15 @@ bool Exchange::size_differs(const MemberNames& group, std::size_t t, int rank, i
                 static_cast<long long>(parts));
 }
 
-// Whether a member's own part lies inside the whole, but not in its own place, behind `before` elements of
-// lower ranks.
+// Whether a member's own part lies inside the whole tensor, but not at its own place, after `before` elements
+// of lower ranks.
 bool Exchange::misplaced(int rank, std::size_t t, int64_t before) const noexcept {
   const dist_tensor& in = offers_[rank]->in[t];
   const dist_tensor& out = offers_[rank]->out[t];
   if (!Extent(in, strided_).meets(Extent(out, strided_))) return false;
   const int32_t axis = call_.axis_of(t);
-  // If a whole is cut along an inner dimension, no dense tensor inside it is a part, unless it is all of it.
+  // If a whole is cut along an inner dimension, a dense tensor inside it can be a part only if it is all of
+  // it.
   for (int32_t i = 0; i < axis; ++i) {
     if (in.shape[i] != 1 && in.shape[axis] != out.shape[axis]) return true;
   }
@@ -165,7 +166,7 @@ bool Exchange::misplaced(int rank, std::size_t t, int64_t before) const noexcept
   return whole + at != (call_.joins() ? in.data : out.data);
 }
 
-// The buffers of a member that brings one dense tensor, as its slot has them.
+// The buffers of a member that brings one dense tensor, from its slot.
 Exchange::Buffers Exchange::buffers_of(int rank) const noexcept {
   const Offer& offer = *offers_[rank];
   const dist_dtype dtype = tasks_.dtype_of(0);
@@ -182,7 +183,8 @@ Exchange::Buffers Exchange::buffers_of(int rank) const noexcept {
           offer.out_data == nullptr ? 0 : out_elements * dtype_size(call_.out_dtype(dtype))};
 }
 
-// Whether the slots alone show that no buffers overlap. They do so only where members bring one dense tensor.
+// Whether the slots are enough to show that no buffers overlap. This is only possible if members bring one
+// dense tensor.
 bool Exchange::surely_apart(int member) const noexcept {
   if (call_.n != 1 || !call_.plain() || strided_) return false;
   const Buffers ours = buffers_of(member);
@@ -208,7 +210,8 @@ bool Exchange::surely_apart(int member) const noexcept {
   return true;
 }
 
-// Whether an output of one member overlaps a buffer of a local peer so that a result would be wrong.
+// Whether an output of one member overlaps a buffer of a local peer in a way that would produce a wrong
+// result.
 bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
   const Offer& own = *offers_[member];
   if (own.out == nullptr) return false;
@@ -240,8 +243,8 @@ bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_w
       if (peer.out != nullptr && !one_for_all) trips = ours.meets(Extent(peer.out[t], strided_));
       for (std::size_t j = 0; peer.in != nullptr && j < peer.contributions && !trips; ++j) {
         const Extent theirs(peer.in[j * call_.n + t], strided_);
-        // An input and an output may have the same address: whoever writes an element has read it before. A
-        // part may also lie in its own place in an output that all members share.
+        // An input and an output may have the same address, because each element is read before it is
+        // written. A part may also be at its own place in an output that all members share.
         if (!theirs.meets(ours)) continue;
         trips = whole ? call_.traits().prefixes || theirs != ours
                       : !one_for_all || !call_.joins() || misplaced(p, t, begin);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange::first_refusing(): whether the tensors of all members fit together, by one look for all. If each
-// member were compared with every other one, that would take longer than the exchange itself.
+// Exchange::first_refusing(): checks in one pass whether the tensors of all members fit together. Comparing
+// every member with every other one would take longer than the exchange itself.
 #include <algorithm>
 
 #include "core/collective/exchange.hpp"
@@ -8,7 +8,7 @@
 
 namespace dist {
 
-// The outputs of one tensor of all members, in the order of their addresses.
+// The outputs of one tensor of all members, ordered by address.
 class Exchange::Outputs {
  public:
   struct Output {
@@ -19,14 +19,14 @@ class Exchange::Outputs {
   void add(const Extent& extent, int rank) noexcept {
     if (extent.bytes != 0) all_[n_++] = {extent, rank};
   }
-  // Members that all want the same may share one output.
+  // Members that all receive the same result may share one output.
   bool share_one() noexcept {
     const bool shared =
         n_ > 1 && std::all_of(all_, all_ + n_, [&](const Output& o) { return o.extent == all_[0].extent; });
     if (shared) n_ = 1;
     return shared;
   }
-  // False: some overlap.
+  // Returns false if some of them overlap.
   bool sort() noexcept {
     std::sort(all_, all_ + n_, [](const Output& a, const Output& b) { return begin(a) < begin(b); });
     for (std::size_t i = 1; i < n_; ++i) {
@@ -34,7 +34,7 @@ class Exchange::Outputs {
     }
     return true;
   }
-  // The first one that an input overlaps; NULL: none.
+  // The first output that an input overlaps; NULL: none.
   const Output* met_by(const Extent& input) const noexcept {
     const Output* const at =
         std::partition_point(all_, all_ + n_, [&](const Output& o) { return end(o) <= begin_of(input); });
@@ -57,7 +57,7 @@ int Exchange::first_refusing(const MemberNames& group) const noexcept {
   bool fit = !strided_ && (!call_.traits().swaps() || all_swaps_add_up());
   for (std::size_t t = 0; t < call_.n && fit; ++t) fit = all_apart(t);
   if (fit) return -1;
-  // Something is unusual, at least.
+  // Something is unusual, if not wrong: check member by member.
   int rank = 0;
   while (rank < size_ && !refuses(group, rank, nullptr)) ++rank;
   return rank < size_ ? rank : -1;
@@ -67,7 +67,7 @@ bool Exchange::all_swaps_add_up() const noexcept {
   const bool even =
       std::all_of(offers_, offers_ + size_, [](const Offer* o) { return o->offsets == nullptr; });
   for (std::size_t t = 0; t < call_.n; ++t) {
-    // Where all cut equal parts, all have as much.
+    // If all members cut equal parts, all have the same size.
     int64_t size = swapped_size(0, t);
     for (int r = 0; r < size_; ++r) {
       if (!even) size = swapped_size(r, t);
@@ -77,7 +77,8 @@ bool Exchange::all_swaps_add_up() const noexcept {
   return true;
 }
 
-// Whether surely no buffer of a tensor overlaps another one so that a result would be wrong.
+// Whether it is certain that no buffer of a tensor overlaps another one in a way that would produce a wrong
+// result.
 bool Exchange::all_apart(std::size_t t) const noexcept {
   Outputs outputs;
   const TaskList::Ranks local = tasks_.local();
@@ -98,8 +99,8 @@ bool Exchange::all_apart(std::size_t t) const noexcept {
   return true;
 }
 
-// Whether an input of a member may overlap an output. It does no harm where it is that output, as who writes
-// an element has read it before; nor where it is the member's own part, and at its place.
+// Whether an input of a member may overlap an output harmfully. It is harmless if the input is that output,
+// because each element is read before it is written, or if it is the member's own part at its own place.
 bool Exchange::may_overlap(int rank, std::size_t t, int64_t before, const Outputs& outputs) const noexcept {
   const auto harms = [&](const Extent& input) {
     const Outputs::Output* const met = input.bytes == 0 ? nullptr : outputs.met_by(input);

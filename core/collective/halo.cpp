@@ -7,11 +7,11 @@
 namespace dist {
 namespace {
 
-// Beyond this, sizes and widths could not be added up.
+// Larger sizes and widths could overflow when they are added.
 constexpr int64_t kMostWidth = int64_t{1} << 60;
 
-// The members' tiles as a grid. Where a tile begins is found by adding up the sizes before it, since each
-// member gives the size of its own tile.
+// The members' tiles as a grid. Each member specifies the size of its own tile, so the start of a tile is the
+// sum of the sizes before it.
 class Grid {
  public:
   Grid(const Halo& halo, const dist_tensor* const* tiles, int size) noexcept
@@ -25,7 +25,7 @@ class Grid {
   int64_t index(int rank, std::size_t dimension) const noexcept {
     return rank / step(dimension) % halo_.parts[dimension];
   }
-  // The size of all tiles that have this index in this dimension.
+  // The size of all tiles with this index in this dimension.
   int64_t size_at(std::size_t dimension, int64_t index) const noexcept {
     return tiles_[index * step(dimension)]->shape[dimension];
   }
@@ -36,7 +36,7 @@ class Grid {
   }
   int64_t whole(std::size_t dimension) const noexcept { return begin_at(dimension, halo_.parts[dimension]); }
 
-  // The members that differ, if tiles in line have different sizes.
+  // The members that disagree, if tiles in a row have different sizes.
   Dissent dissent() const noexcept {
     for (int p = 0; p < size_; ++p) {
       for (std::size_t i = 0; i < halo_.parts.size(); ++i) {
@@ -55,7 +55,8 @@ class Grid {
   const int size_;
 };
 
-// The range [begin, end) of the whole that a member gets in one dimension. It may go beyond the edges.
+// The range [begin, end) of the whole that a member receives in one dimension. It may extend beyond the
+// edges.
 struct Reach {
   int64_t begin;
   int64_t end;
@@ -69,15 +70,15 @@ Reach reach_of(const Grid& grid, const Halo& halo, int me, std::size_t i) noexce
   return {std::max<int64_t>(reach.begin, 0), std::min(reach.end, grid.whole(i))};
 }
 
-// A run of places in the result that are read from one tile in one direction, or are zeros.
+// A run of elements of the result that come from one tile in one direction, or are zeros.
 struct Run {
   int64_t count;
-  int64_t tile;    // its index in this dimension; -1: zeros
+  int64_t tile;    // index in this dimension; -1: zeros
   int64_t offset;  // of the first element, in the tile
   int64_t step;    // 1, 0 or -1
 };
 
-// The run that begins at place `at` of the whole, which may be beyond its edges, and ends before `end`.
+// The run that begins at position `at` of the whole, which may be beyond its edges, and ends before `end`.
 Run run_at(const Grid& grid, const Halo& halo, std::size_t i, int64_t at, int64_t end) noexcept {
   const int64_t n = grid.whole(i);
   int64_t source = at;
@@ -112,7 +113,7 @@ Run run_at(const Grid& grid, const Halo& halo, std::size_t i, int64_t at, int64_
   return {std::min(most, left), tile, offset, step};
 }
 
-// Goes through the runs of all dimensions, and copies for each combination.
+// Iterates over the runs of all dimensions and copies for each combination.
 class Filler {
  public:
   Filler(const Member& member, const Grid& grid, const Halo& halo, const dist_tensor* const* tiles,

@@ -41,7 +41,7 @@ bool reduce_part(const Member& member, const OneTensor& one) noexcept {
     shared = shared && dst[p] == own;
     if (p == member.me) continue;
     apart = apart && !overlap(dst[p], one.out_bytes, own, one.out_bytes);
-    // Whoever writes an element has read it before.
+    // Each element is read before it is written.
     const bool in_place = src[p] == own && one.bytes == one.out_bytes;
     if (!in_place && overlap(src[p], one.bytes, own, one.out_bytes)) return false;
   }
@@ -53,7 +53,7 @@ bool reduce_part(const Member& member, const OneTensor& one) noexcept {
   const std::size_t end = std::min(part.end * kUnitBytes >> one.log_in_size, one.elements());
   const std::size_t block = Exchange::kBlockUnits * kUnitBytes >> one.log_in_size;
   const FpEnvironment environment;
-  std::size_t moved = 0;  // elements by which the pointers have been advanced
+  std::size_t moved = 0;  // number of elements by which the pointers have been advanced
   for (std::size_t at = part.begin * kUnitBytes >> one.log_in_size; at < end; at += block) {
     for (std::size_t p = 0; p < members; ++p) src[p] += (at - moved) << one.log_in_size;
     for (std::size_t p = 0; p < num_dst; ++p) dst[p] += (at - moved) * one.out_size;

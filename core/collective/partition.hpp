@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elements of a list of tensors are divided among the members of a group. Pure arithmetic.
+// Divides the elements of a list of tensors among the members of a group. This is pure arithmetic.
 //
-// A list is exchanged as a whole: its tensors follow each other in a space of 64-byte units, and each tensor
-// begins a new unit. A member's part is a range of units, and so is a block, which any member may take. No
-// byte is copied for this. Elements of the host's operator are not cut: then a unit holds whole elements, and
-// has another size.
+// A list is exchanged as a whole. Its tensors are laid end to end in a space of 64-byte units, and each
+// tensor begins a new unit; nothing is copied for this. A member's part is a range of units. So is a block,
+// which any member may take. With a host operator, elements must not be cut: then a unit holds whole elements
+// and may have another size.
+//
+// Invariant: no two members write to the same unit.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +22,7 @@ constexpr std::size_t units_of(std::size_t bytes, std::size_t unit_bytes) noexce
     return units_of(bytes);
   return (bytes + unit_bytes - 1) / unit_bytes;
 }
-// The size of a unit for elements that must not be cut: at least one element, and about 64 bytes if these are
+// The unit size for elements that must not be cut: at least one element, and about 64 bytes if elements are
 // small. `element_bytes` 0: elements may be cut anywhere.
 constexpr std::size_t unit_bytes_for(std::size_t element_bytes) noexcept {
   if (element_bytes == 0) return kUnitBytes;
@@ -33,7 +35,7 @@ struct Range {
   std::size_t end;
 };
 
-// Member `rank`'s part of `units`: equal parts, one unit more or less.
+// Member `rank`'s part of `units`. Parts differ by at most one unit.
 constexpr Range part_of(std::size_t units, std::size_t parts, std::size_t rank) noexcept {
   const std::size_t share = units / parts;
   const std::size_t rest = units % parts;
@@ -41,7 +43,7 @@ constexpr Range part_of(std::size_t units, std::size_t parts, std::size_t rank) 
   return {begin, begin + share + (rank < rest ? 1 : 0)};
 }
 
-// Block `index` of `units`, `block` units long, the last one shorter.
+// Block `index` of `units`. Blocks have `block` units, except that the last one may be shorter.
 constexpr Range block_of(std::size_t units, std::size_t block, std::size_t index) noexcept {
   const std::size_t begin = std::min(units, index * block);
   return {begin, std::min(units, begin + block)};

@@ -15,26 +15,26 @@
 namespace dist {
 namespace {
 
-// A thread works on pieces of this size, so that a piece's gradients, parameters and states stay in the
-// nearest cache.
+// The size of the pieces in which a thread works, such that a piece's gradients, parameters and states stay
+// in the nearest cache.
 constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
-// One thread adds the squares of a cell. Every member then adds the cells' sums, in their order.
+// One thread sums the squares of a cell. Then every member adds the sums of the cells in order.
 constexpr std::size_t kCellBytes = std::size_t{64} << 10;
-// Elements of the host's operator may be large. They have no weights, and their results are not wider.
+// Elements of a host operator may be large. They have no weights, and their results are not wider.
 static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void*) * DIST_MAX_CONTRIBUTIONS);
 static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
 constexpr int kMaxStates = 16;
 
-// What rank 0 lends to all for a round.
+// Data that rank 0 provides to all members in a round.
 struct Shared {
   const Update& update;
-  double* sums;  // of squares, cell by cell; NULL: no clip
+  double* sums;  // of squares, by cell; NULL: no clip
 };
 
-// What one member does in a round: it goes through cells of the list of parameters, piece by piece.
+// One member's work in a round: it processes cells of the list of parameters, piece by piece.
 class Pass {
  public:
-  // `update` is rank 0's: its function is called, with its user data.
+  // `update` belongs to rank 0, whose function is called with its user data.
   Pass(const Member& member, const Call& call, const Update& update, const Exchange& exchange,
        const Offer* const* offers) noexcept
       : member_(member), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
@@ -69,7 +69,7 @@ class Pass {
     });
   }
 
-  // Reduces into rank 0's gradients, and writes the sum of squares of each cell to `sums`.
+  // Reduces into rank 0's gradients and writes the sum of squares of each cell to `sums`.
   void reduce(Range cells, double* sums) noexcept {
     Scratch scratch;
     for (std::size_t cell = cells.begin; cell < cells.end; ++cell) {
@@ -83,7 +83,7 @@ class Pass {
     }
   }
 
-  // Updates with the gradients that reduce() wrote.
+  // Updates with the gradients written by reduce().
   void update(Range cells, double scale) noexcept {
     for_cells(cells, kPieceBytes, [&](std::size_t t, std::size_t first, std::size_t count) {
       apply(t, first, count, gradient_of_first(t, first), scale);
@@ -91,7 +91,7 @@ class Pass {
   }
 
  private:
-  // How many times larger a reduced gradient is than its input: MEAN of i8 gives f32.
+  // How many times larger a reduced gradient is than its input: MEAN of i8 yields f32.
   std::size_t widening() const noexcept {
     std::size_t most = 1;
     for (std::size_t t = 0; t < call_.n; ++t) {
@@ -151,7 +151,7 @@ class Pass {
                             update_.learning_rate,
                             update_.momentum,
                             stream_};
-    // Members may share their parameters, and not their velocities.
+    // Members may share their parameters but not their velocities.
     if (!momentum || velocity.count == parameter.count) return sgd(call_.out[t].dtype, args);
     SgdArguments first_only = args;
     first_only.copies = 1;
@@ -161,7 +161,7 @@ class Pass {
     copy_to_others(velocity, bytes);
   }
 
-  // Changes rank 0's copy, and copies the result to the others.
+  // Changes rank 0's copy and copies the result to the others.
   void apply_callback(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
                       double scale) const noexcept {
     const dist_dtype dtype = call_.out[t].dtype;
@@ -197,8 +197,8 @@ class Pass {
   const Exchange& exchange_;
   TaskList::Cursor cursor_;
   const Offer* const* offers_;
-  // The other members' copies are written without being read. If they are much larger than the caches, they
-  // are stored past these.
+  // The other members' copies are written without being read, so they bypass the caches if they are much
+  // larger.
   const bool stream_ = exchange_.bytes() >
                        Exchange::stream_bytes(static_cast<std::size_t>(member_.group.size()),
                                               member_.cache_bytes);
@@ -268,7 +268,7 @@ uint64_t mix_update(uint64_t digest, const Update& update) noexcept {
   return digest;
 }
 
-// Refuses tensors that do not fit together. Not inlined, since a report takes room on the stack.
+// Rejects tensors that do not fit together. Not inlined because a report needs stack space.
 [[gnu::noinline, gnu::cold]] Status refuse(const Member& member, const Call& call,
                                            const Exchange& exchange) noexcept {
   Group& group = member.group;
@@ -277,8 +277,8 @@ uint64_t mix_update(uint64_t digest, const Update& update) noexcept {
   return group.refuse(member.me, refusal(group, call.collective, member.tag, group.sequence(member.me), why));
 }
 
-// One round: states it, meets, and does this member's share. work(pass, sums) returns what is to be done to a
-// range of cells. The argument `sums` is this member's; work() gets rank 0's.
+// One round: publishes, meets, and does this member's share. work(pass, sums) returns the work for a range of
+// cells. The argument `sums` is this member's; work() receives rank 0's.
 template <class Work>
 Status meet_unrecorded(const Member& member, Call& call, const Update& update, int phase, double* sums,
                        Work&& work) noexcept {
@@ -320,18 +320,18 @@ Status meet(const Member& member, Call& call, const Update& update, int phase, d
   });
 }
 
-// Checks the call before anything uses its tensors' sizes.
+// Validates the call before its tensors' sizes are used.
 Status check_first(const Member& member, Call& call, const Update& update) noexcept {
   Signature scratch;
   DIST_TRY(call.check(member.me, member.group.size(), scratch));
   return check(call, update);
 }
 
-// An operator for contributions that are all the same.
+// An operator for contributions that are all equal.
 void keep_first(void*, const void*, std::size_t, dist_dtype, void*) noexcept {}
 
-// Over several workers the gradients are reduced first, and what they come to is applied on each: its replicas all
-// bring the same then.
+// With several workers the gradients are reduced first, and each worker applies the result: all of its
+// replicas then bring the same contribution.
 Status reduce_and_apply(Memory& memory, const Member& member, const Call& call, const Update& update,
                         double* out_norm) noexcept {
   constexpr std::size_t kAlign = 64;
@@ -388,7 +388,7 @@ Status reduce_apply(Memory& memory, const Member& member, Call& call, const Upda
   if (const Status first = check_first(member, call, update); !first.ok()) {
     return recorded(member, Collective::kReduceApply, [&] { return first; });
   }
-  // Sums of squares, cell by cell, in rank 0's memory.
+  // The sums of squares by cell, in rank 0's memory.
   const std::size_t unit = unit_bytes_for(call.element_bytes);
   std::size_t units = 0;
   for (std::size_t t = 0; t < call.n; ++t) {
@@ -402,7 +402,7 @@ Status reduce_apply(Memory& memory, const Member& member, Call& call, const Upda
   });
   double norm = 0;
   if (status.ok()) {
-    // Every member adds up the cells' sums, in their order.
+    // Every member adds the sums of the cells in order.
     status = meet(member, call, update, 2, sums, [&](Pass& pass, const double* all) {
       double sum = 0;
       for (std::size_t cell = 0; cell < pass.cells(); ++cell) sum += all[cell];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused steps: reduce gradients and update parameters with each block while it is in cache.
+// Fused steps: reduce gradients and update the parameters block by block, while each block is in the cache.
 //
-// Without a clip there is one round. With a clip there are two: the first reduces into rank 0's gradients and
-// adds up their squares, one sum for each cell of the list, so that the total depends on the list alone. The
-// second scales the gradients and updates the parameters.
+// Without a clip there is one round. With a clip there are two. The first round reduces into rank 0's
+// gradients and adds up their squares, with one sum for each cell of the list, so that the total depends only
+// on the list. The second round scales the gradients and updates the parameters.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ struct Update {
   void* user_data;
 };
 
-// The call's inputs are the gradients, its outputs the parameters. *out_norm: the norm; NULL: not wanted.
+// The call's inputs are the gradients, and its outputs the parameters. *out_norm receives the norm; out_norm
+// may be NULL.
 Status reduce_apply(Memory& memory, const Member& member, Call& call, const Update& update,
                     double* out_norm) noexcept;
 

@@ -7,10 +7,10 @@
 namespace dist {
 namespace {
 
-// The part of the whole that a member has: a box of elements, or nothing.
+// A member's part of the whole: a box of elements, or nothing.
 struct Box {
   Box(const Partition& partition, int32_t logical_device) noexcept {
-    // The partition has been checked, so that this could fail only for a logical device that does not exist.
+    // The partition is valid, so this could only fail for a logical device that does not exist.
     (void)partition.shard(logical_device, {nullptr, begin, size, &elements});
   }
   int64_t begin[DIST_MAX_NDIM] = {};
@@ -18,7 +18,7 @@ struct Box {
   int64_t elements = 0;
 };
 
-// The elements that two boxes have in common, as a box; returns how many these are.
+// Computes the intersection of two boxes and returns its number of elements.
 int64_t meet(const Box& a, const Box& b, std::size_t ndim, int64_t* begin, int64_t* size) noexcept {
   if (a.elements == 0 || b.elements == 0) return 0;
   int64_t elements = 1;
@@ -30,8 +30,8 @@ int64_t meet(const Box& a, const Box& b, std::size_t ndim, int64_t* begin, int64
   return elements;
 }
 
-// Whether a member copies from the shard that rank `p` has under `from`. What all members have, it copies
-// from its own shard.
+// Whether a member copies from the shard that rank `p` has under `from`. If all members have the same
+// elements, it uses its own.
 bool takes_from(const Partition& from, int me, int p) noexcept {
   return from.kind != DIST_PARTITION_REPLICATE || p == me;
 }
@@ -67,8 +67,7 @@ void collect(const Member& member, const Partition& from, const Partition& to, c
   }
 }
 
-// Checks that a member's tensor is the shard that the partition gives it; NULL is right only for an empty
-// one.
+// Checks that a member's tensor is its shard under the partition. NULL is valid only for an empty shard.
 Status check_shard(const Partition& partition, int me, const dist_tensor* tensor, const char* what,
                    Status (*check)(const dist_tensor&, const char*, TensorSize*)) noexcept {
   const Box box(partition, me);
@@ -100,8 +99,8 @@ uint64_t mix_partition(uint64_t digest, const Partition& partition) noexcept {
   return digest;
 }
 
-// The dtype of a member's tensors; -1: it has none. So dtypes are not in the signature, and are compared when
-// all members have come.
+// The dtype of a member's tensors; -1: it has none. Therefore dtypes are not part of the signature, and are
+// compared when all members have arrived.
 int dtype_of(const Brought& brought, int rank) noexcept {
   const dist_tensor* const shard = brought.in[rank] != nullptr ? brought.in[rank] : brought.out[rank];
   return shard == nullptr ? -1 : shard->dtype;
@@ -144,7 +143,7 @@ bool check_members(const Member& member, const Brought& brought, const dist_tens
   return false;
 }
 
-// OK if a tensor can be resharded from `from` to `to`.
+// Returns OK if a tensor can be resharded from `from` to `to`.
 Status check_reshard(const Partition& from, const Partition& to) noexcept {
   DIST_TRY(from.check());
   DIST_TRY(to.check());
@@ -181,7 +180,7 @@ Status check_and_meet(const Member& member, const Partition& from, const Partiti
       });
 }
 
-// How many elements a logical device gets from others.
+// Number of elements that a logical device receives from others.
 int64_t elements_to_move(const Partition& from, const Partition& to, int32_t logical_device) noexcept {
   const Box wanted(to, logical_device);
   int64_t begin[DIST_MAX_NDIM];

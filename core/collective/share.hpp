@@ -9,10 +9,10 @@
 
 namespace dist {
 
-// Takes blocks of the member's own part, then of the others' parts, so that a member that is done helps the
-// others. There are as many parts as members can run at the same time. In an oversubscribed group several
-// members share a part, and each continues where the last one stopped. A part is one range, since memory is
-// read faster in order. The members have reset their tickets before.
+// Takes blocks of the member's own part, then of the other parts, so that a member that has finished helps
+// the others. There are as many parts as members can run at the same time. In an oversubscribed group several
+// members share a part, and each continues where the previous one stopped. A part is one range, because
+// sequential memory access is faster. The members must have reset their tickets.
 template <class Run>
 void share_blocks(const Member& member, std::size_t items, std::size_t block, Run&& run) noexcept {
   Group& group = member.group;

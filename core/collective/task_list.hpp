@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaskList: the tasks of a collective: which region of which tensor goes from which members to which. It
-// depends on sizes alone and reads no element, so that a member's buffers may be anywhere.
+// TaskList: the tasks of a collective. A task makes one tensor from others: it copies or reduces a region of
+// tensors of some members into tensors of other members. The list depends only on sizes and reads no element,
+// so the buffers may be anywhere.
 //
-// core/base/collective_traits.hpp says for each collective what its tasks are:
+// core/base/collective_traits.hpp defines the tasks of each collective:
 //
 //     collective        tasks of a tensor           sources                  destinations
-//     all_reduce        one                         all inputs               all outputs, or the one that all share
+//     all_reduce        one                         all inputs               all outputs, or the shared one
 //     reduce            one                         all inputs               the root's output
 //     reduce_scatter    one for each r              all inputs' part r       output r
 //     broadcast         one                         the root's input         all outputs
@@ -16,8 +17,10 @@
 //     permute           one for each r              the input of r's source  output r
 //     scan              one                         all inputs               all outputs, each its own prefix
 //
-// Laid end to end, the tasks are a space of units (partition.hpp), which members share. How an element is
-// folded does not depend on its unit, so the bits do not depend on which member does it.
+// Laid end to end, the tasks form a space of units (partition.hpp) that the members share.
+//
+// Invariant: the fold of an element does not depend on its unit, so the bits do not depend on which member
+// does it.
 #pragma once
 
 #include <algorithm>
@@ -32,40 +35,40 @@ namespace dist {
 
 class TaskList {
  public:
-  // A place in the list of tasks. With it, a range of units that follows the last one is found at once.
+  // A position in the list of tasks. It makes finding a range of units that follows the previous one fast.
   struct Cursor {
     std::size_t task = 0;
     std::size_t unit = 0;  // where the task begins
-    int64_t before = 0;    // the sizes along the axis of lower ranks' parts of the task's tensor, added up
+    int64_t before = 0;    // total size along the axis of lower ranks' parts of the task's tensor
   };
   struct Ranks {
     int begin;
     int end;
   };
-  // The part of a tensor that goes from a task's sources to its destinations. It consists of runs of `run`
-  // elements. In a source, the first run begins src_first elements behind the tensor's first element, and
-  // each run begins src_step elements behind the run before it; likewise dst_first and dst_step in a
-  // destination. On a side that is not cut, the runs follow each other without gaps.
+  // The part of a tensor that moves from a task's sources to its destinations. It consists of runs of `run`
+  // elements. In a source, the first run begins src_first elements after the tensor's first element, and each
+  // further run src_step elements after the previous one; dst_first and dst_step describe a destination
+  // likewise. On a side that is not cut, the runs are contiguous.
   struct Region {
     std::size_t run = 0;
     std::size_t src_step = 0;
     std::size_t dst_step = 0;
     std::size_t src_first = 0;
     std::size_t dst_first = 0;
-    int64_t src_offset = 0;  // the same in steps along the axis
+    int64_t src_offset = 0;  // the same, in steps along the axis
     int64_t dst_offset = 0;
   };
 
-  // `offers[p]` is rank p's; its sizes are read, but no element. `local`: the members whose outputs are
-  // written here. These are all members, unless some are in other processes. A region that only those get is
-  // no task here. The call and the offers must live as long as the list.
+  // `offers[p]` belongs to rank p; its sizes are read, but no elements. `local` are the members whose outputs
+  // are written in this process: all members, unless some belong to other processes. A region that only
+  // remote members receive is not a task here. The call and the offers must outlive the list.
   TaskList(const Call& call, int size, const Offer* const* offers, Ranks local) noexcept;
 
   std::size_t units() const noexcept { return units_; }
   std::size_t unit_bytes() const noexcept { return unit_bytes_; }
 
   std::size_t tensor_of(std::size_t task) const noexcept { return parts_ == 1 ? task : task / parts_; }
-  // The member that a task belongs to, where a tensor has a task for each member; else 0.
+  // The member that a task belongs to, if a tensor has one task for each member; otherwise 0.
   int member_of(std::size_t task) const noexcept { return parts_ == 1 ? 0 : static_cast<int>(task % parts_); }
   std::size_t elements(std::size_t task) const noexcept;
   std::size_t element_bytes(std::size_t task) const noexcept { return dtype_size(dtype_of(tensor_of(task))); }
@@ -77,7 +80,7 @@ class TaskList {
   Ranks destinations(int member) const noexcept;
 
   // Sizes along the axis: of a member's part, of the whole tensor that it has, and, in an all_to_all, of what
-  // rank p gives to rank r.
+  // rank p sends to rank r.
   int64_t part(int rank, std::size_t t) const noexcept;
   int64_t whole(int rank, std::size_t t) const noexcept;
   int64_t split(int p, int r, std::size_t t) const noexcept {
@@ -85,19 +88,19 @@ class TaskList {
     return offsets != nullptr ? offsets[r + 1] - offsets[r] : part(p, t) / size_;
   }
   int64_t split_begin(int p, int r, std::size_t t) const noexcept;
-  // How many elements one step along the axis has: in the dimensions behind the axis, and in all others.
+  // Number of elements in one step along the axis: in the dimensions after the axis, and in all other
+  // dimensions.
   std::size_t inner(std::size_t t) const noexcept { return steps(t).inner; }
   std::size_t around(std::size_t t) const noexcept { return steps(t).around; }
 
-  // The region of a task whose tensors are cut or joined. Other tasks have all of the tensor.
+  // The region of a task whose tensors are cut or joined. Other tasks use all of the tensor.
   Region region(const Cursor& at) const noexcept;
-  // The region that comes from rank p in an all_to_all's task, behind `before` steps that come from lower
-  // ranks.
+  // The region that comes from rank p in a task of an all_to_all, after `before` steps from lower ranks.
   Region region_from(const Cursor& at, int p, int64_t before) const noexcept;
 
-  // Calls piece(cursor, first_element, count) for the elements of each task that a range of units covers, in
-  // pieces of at most `most_units` units. Ends early if piece() returns false. Afterwards `cursor` is at the
-  // range's end.
+  // Calls piece(cursor, first_element, count) for the elements of each task in a range of units, in pieces of
+  // at most `most_units` units. Ends early if piece() returns false. Afterwards `cursor` is at the end of the
+  // range.
   template <class Piece>
   void for_pieces(Range range, Cursor& cursor, std::size_t most_units, Piece&& piece) const noexcept {
     if (range.begin < cursor.unit) cursor = Cursor{};
@@ -131,7 +134,7 @@ class TaskList {
   void next(Cursor& cursor, std::size_t units) const noexcept {
     if (cuts_or_joins_) {
       const int member = member_of(cursor.task);
-      // The sum may wrap, since sizes of empty tensors may be any.
+      // The sum may wrap around, since an empty tensor may have any size.
       cursor.before = static_cast<int64_t>(static_cast<uint64_t>(cursor.before) +
                                            static_cast<uint64_t>(part(member, tensor_of(cursor.task))));
       if (static_cast<std::size_t>(member) + 1 == parts_) cursor.before = 0;
@@ -147,7 +150,7 @@ class TaskList {
   const bool some_remote_;
   const bool cuts_or_joins_;
   Steps first_{1, 1};      // of the first tensor
-  std::size_t parts_ = 1;  // tasks of a tensor
+  std::size_t parts_ = 1;  // number of tasks of a tensor
   std::size_t tasks_ = 0;
   std::size_t units_ = 0;
   std::size_t unit_bytes_;
@@ -187,8 +190,8 @@ inline std::size_t TaskList::elements(std::size_t task) const noexcept {
   return static_cast<std::size_t>(along) * around(t);
 }
 
-// For one tensor the size is in the slot: to read a peer's dist_tensor, another cache line would have to
-// travel between cores.
+// For a single tensor the size is in the slot. Reading a peer's dist_tensor would move another cache line
+// between cores.
 inline int64_t TaskList::part(int rank, std::size_t t) const noexcept {
   const Offer& offer = *offers_[rank];
   if (call_.n == 1) return offer.part();

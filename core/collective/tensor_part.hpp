@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies a range of a region's elements between a tensor, which may have gaps, and bytes without any.
+// Copies a range of a region's elements between a tensor, which may be strided, and contiguous bytes.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace dist {
 
-// The part of a tensor that begins `at` steps along an axis and is `along` long; at < 0: all of it. Its elements are
-// counted in row-major order.
+// The part of a tensor that begins `at` steps along an axis and is `along` steps long; at < 0: the whole
+// tensor. Its elements are counted in row-major order.
 class TensorPart {
  public:
   TensorPart(const dist_tensor& tensor, int32_t axis, int64_t at, int64_t along) noexcept
@@ -42,7 +42,7 @@ class TensorPart {
     });
   }
 
-  // Where these elements begin, if they lie side by side; else NULL.
+  // The address of these elements if they are contiguous; otherwise NULL.
   std::byte* side_by_side(std::size_t first, std::size_t count) const noexcept {
     return outer_ == 0 && first + count <= run_ ? data_ + first * size_ : nullptr;
   }
@@ -55,7 +55,7 @@ class TensorPart {
   template <class Copy>
   void for_runs(std::size_t first, std::size_t count, Copy&& copy) const noexcept {
     if (count == 0) return;
-    // Where the run lies that `first` is in, and then the runs behind it.
+    // The start of the run that contains `first`, and then of the following runs.
     int64_t at[DIST_MAX_NDIM];
     int64_t offset = 0;
     std::size_t rest = first / run_;
@@ -81,8 +81,8 @@ class TensorPart {
 
   std::byte* data_;
   std::size_t size_;
-  std::size_t run_ = 1;  // elements that lie side by side
-  int32_t outer_ = 0;    // dimensions around such a run
+  std::size_t run_ = 1;  // number of elements in a contiguous run
+  int32_t outer_ = 0;    // number of dimensions around such a run
   int64_t shape_[DIST_MAX_NDIM];
   int64_t made_[DIST_MAX_NDIM];
   const int64_t* strides_;

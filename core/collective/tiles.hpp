@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on one tensor of which each member has a part: halos and resharding. Each member copies the
-// elements that it needs from its peers' parts.
+// Collectives on one tensor that is divided among the members: halo exchange and resharding. Each member
+// copies the elements that it needs out of its peers' parts.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@
 
 namespace dist {
 
-// How far around its tile a member sees; one number for each dimension.
+// How far beyond its tile a member sees; one number for each dimension.
 struct Halo {
-  std::span<const int64_t> parts;  // into how many tiles the dimension is cut; ranks are row-major
+  std::span<const int64_t> parts;  // number of tiles in the dimension; ranks are row-major
   std::span<const int64_t> low;    // elements before the tile
-  std::span<const int64_t> high;   // elements behind the tile
+  std::span<const int64_t> high;   // elements after the tile
   std::span<const int32_t> edges;  // DIST_EDGE_...
 };
 
-// Writes to `out` the tile `in` and the elements around it. Tiles may have any sizes that fit together.
+// Writes the tile `in` and the elements around it to `out`. Tiles may have any sizes that fit together.
 Status halo_exchange(const Member& member, const dist_tensor& in, const Halo& halo,
                      const dist_tensor& out) noexcept;
 
-// Writes to `out` the member's part of the tensor under `to`; `in` is its part under `from`. Both partitions
-// have the same shape, whose sizes are known. A tensor is NULL where the member has nothing.
+// Writes the member's part of the tensor under `to` to `out`; `in` is its part under `from`. Both partitions
+// have the same shape with known sizes. A tensor is NULL if the member has no part.
 Status reshard(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                const dist_tensor* out) noexcept;
 
-// How many bytes a logical device gets from others in reshard(); -1: how many all of them get.
+// Number of bytes that a logical device receives from others in reshard(); with -1, the number that all of
+// them receive.
 Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t logical_device,
                      int64_t* out) noexcept;
 

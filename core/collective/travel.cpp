@@ -32,7 +32,8 @@ Travel::Travel(const Member& member, const Call& call) noexcept
   if (bytes <= most_bytes()) bytes_ = static_cast<std::ptrdiff_t>(bytes);
 }
 
-// Of what a member brings: a member gets as much of it from all together where it gets parts, or all from one.
+// The most that a member may bring. A member that receives parts gets this much from all members together;
+// otherwise it may get this much from each one.
 std::size_t Travel::most_bytes() const noexcept {
   const CollectiveTraits& traits = call_.traits();
   if (traits.cuts || traits.sources == Ends::kRoot) return EagerPayload::kBytes;
@@ -44,7 +45,7 @@ std::size_t Travel::most_bytes() const noexcept {
 bool Travel::can_travel() const noexcept {
   const CollectiveTraits& traits = call_.traits();
   if (call_.strided || !call_.plain() || call_.splits != nullptr) return false;
-  // Longer lists are packed for longer than it takes to meet once more, and other collectives' lists are rare.
+  // Packing longer lists takes longer than meeting once more, and other collectives rarely have lists.
   if (call_.n > kMostTensors ||
       (call_.n != 1 && (call_.collective != Collective::kAllReduce || size_ > kMostOfLists)))
     return false;
@@ -52,7 +53,7 @@ bool Travel::can_travel() const noexcept {
   if (call_.reduces() && (call_.op == DIST_REDUCE_USER || call_.numerics != DIST_NUMERICS_ORDERED))
     return false;
   if (traits.whole()) return true;
-  // What is cut off or joined lies side by side.
+  // The parts that are cut or joined are contiguous.
   for (int32_t i = 0; i < call_.axis_of(0); ++i) {
     if (like().shape[i] != 1) return false;
   }
@@ -79,9 +80,9 @@ bool Travel::all_travel() const noexcept {
   }
   if (is_list()) return !list_overlaps();
   if (!call_.traits().whole() && !parts_fit()) return false;
-  // An output that members share is a buffer of peers.
+  // An output that members share is a buffer of the peers.
   if (shared()) return false;
-  // Few find out together what overlaps; else whoever is concerned reports it.
+  // A few members check each other for overlaps; in larger groups the affected member reports them.
   for (int p = 0; p < size_ && size_ <= kFew; ++p) {
     if (harmed_by(p) >= 0) return false;
   }
@@ -97,7 +98,7 @@ bool Travel::shared() const noexcept {
   return first != nullptr;
 }
 
-// Whether the sizes of the parts add up, and each part that lies in a whole lies at its own place there.
+// Whether the sizes of the parts add up, and each part inside a whole tensor is at its own place there.
 bool Travel::parts_fit() const noexcept {
   const bool joins = call_.joins();
   std::size_t parts = 0;
@@ -126,8 +127,8 @@ bool Travel::own_place(int rank, std::size_t before) const noexcept {
   return call_.joins() ? in == out + before : out == in + before;
 }
 
-// A member with a buffer that overlaps the output of `rank`; -1: none. An input may be an output that gets what
-// all get: who writes an element has read it before.
+// A member with a buffer that overlaps the output of `rank`; -1: none. An input may be the output itself if
+// all members receive the same: an element is read before it is written.
 int Travel::harmed_by(int rank) const noexcept {
   const dist_dtype in_dtype = like().dtype;
   const dist_dtype dtype = call_.out_dtype(in_dtype);
@@ -166,7 +167,7 @@ void Travel::put_list() const noexcept {
   }
 }
 
-// Whether some members' outputs of one tensor do, or are the same.
+// Whether the outputs of one tensor of some members overlap or are the same.
 bool Travel::list_overlaps() const noexcept {
   for (std::size_t t = 0; t < call_.n; ++t) {
     const dist_dtype dtype = call_.in[t].dtype;
@@ -201,7 +202,7 @@ void Travel::take_list() const noexcept {
 
 int Travel::overlapping() const noexcept { return is_list() || size_ <= kFew ? -1 : harmed_by(me_); }
 
-// Folds `bytes` of what the first `count` members bring, from byte `from` on, into the output.
+// Folds `bytes` of what the first `count` members bring, starting at byte `from`, into the output.
 void Travel::fold(std::size_t count, std::size_t from, std::size_t bytes) const noexcept {
   auto* to = static_cast<std::byte*>(call_.out[0].data);
   const std::byte* src[DIST_MAX_REPLICAS];

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Travel: small tensors that go beside the slots, so that members meet once. Each member takes what it gets
-// from copies of what its peers bring, and nobody waits until all are done with its buffers.
+// Travel: small tensors are copied into or beside the slots, so that the members meet only once. Each member
+// computes its result from the copies of what its peers bring, and nobody has to wait until all are done with
+// its buffers.
 //
-// An all_reduce of a few tensors brings them one behind the other, and before them the addresses of its outputs: to read
-// a peer's list of tensors, more lines would have to travel.
+// An all_reduce of a few tensors brings their elements one after the other, preceded by the addresses of its
+// outputs: reading a peer's list of tensors would move more cache lines between cores.
 //
-// Parts may have sizes that peers do not know before they meet. So each member says for itself whether its
-// tensors travel, and offers them as well: if those of some member stay, or what all bring does not fit
-// together, all go the way of large tensors. All see the same slots, and come to the same answer.
+// Parts may have sizes that peers do not know before they meet. So each member decides on its own whether its
+// tensors travel, and publishes its offer as well. If some member's tensors stay, or all of them together do
+// not fit, all members use the algorithm for large tensors instead.
+//
+// Invariant: all members see the same slots and so make the same decision.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +22,22 @@ namespace dist {
 
 class Travel {
  public:
-  // For a call that has been checked, of a member in a group with a CPU for each.
+  // For a validated call of a member in a group with a CPU for every member.
   Travel(const Member& member, const Call& call) noexcept;
 
-  // Puts the member's tensors beside its slot, which has its offer, if they can travel; says so there.
+  // Copies the member's tensors beside its slot, which also holds its offer, if they can travel, and records
+  // that there.
   void put() const noexcept;
-  // Called before a look for a peer, as Group::fetch_bytes().
+  // Called before each load of a peer's slot, like Group::fetch_bytes().
   void fetch(int peer) const noexcept {
     if (bytes_ >= 0 && call_.gives(peer))
       group_.fetch_bytes(me_, peer, beside(is_list() ? static_cast<std::size_t>(bytes_) : call_.bytes));
   }
-  // When all have come: whether they take what they get by take().
+  // Call this when all members have arrived: whether they use take().
   bool all_travel() const noexcept;
-  // A member with a buffer that overlaps this one's output, though it must not; -1: none.
+  // A member with a buffer that overlaps this member's output although it must not; -1: none.
   int overlapping() const noexcept;
-  // Writes what this member gets.
+  // Writes this member's result.
   void take() const noexcept;
 
  private:
@@ -41,14 +45,15 @@ class Travel {
   static constexpr int kMostOfLists = 8;  // members
   static constexpr std::size_t kMostTensors = 8;
   static constexpr std::size_t kAlign = 16;
-  // Sizes that do not fit into the slot's own place, which has the offer.
+  // Sizes that do not fit into the slot, which holds the offer instead.
   static constexpr std::size_t beside(std::size_t bytes) noexcept {
     return std::max(bytes, Slot::kInlineBytes + 1);
   }
   bool can_travel() const noexcept;
   std::size_t most_bytes() const noexcept;
   bool is_list() const noexcept { return call_.n > 1; }
-  // In what a member brings of a list: where its first tensor begins, and how much each takes.
+  // Within the bytes that a member brings for a list: where its first tensor begins, and how much space each
+  // tensor takes.
   std::size_t first_place() const noexcept {
     return (call_.n * sizeof(std::byte*) + kAlign - 1) / kAlign * kAlign;
   }
@@ -72,7 +77,7 @@ class Travel {
   const Call& call_;
   const int me_;
   const int size_;
-  std::ptrdiff_t bytes_;             // that this member brings; Slot::kStays
+  std::ptrdiff_t bytes_;             // that this member brings, or Slot::kStays
   std::size_t sizes_[kMostTensors];  // of a list's tensors, in bytes
 };
 

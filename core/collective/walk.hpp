@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk: the elements of a tensor with gaps, in row-major order; packed into a dense buffer, and back.
+// Walk: iterates over the elements of a strided tensor in row-major order; packs them into a dense buffer,
+// and unpacks them.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace dist {
 
-// Steps through a region of a tensor with gaps, in row-major order from element `first`.
+// Steps through a region of a strided tensor in row-major order, beginning with element `first`.
 class Walk {
  public:
   Walk(const int64_t* shape, int32_t ndim, const int64_t* strides, std::size_t first) noexcept
@@ -40,7 +41,7 @@ class Walk {
   int64_t at_[DIST_MAX_NDIM];
 };
 
-// Copies `count` elements between a region with gaps and a dense buffer.
+// Copy `count` elements between a strided region and a dense buffer.
 template <std::size_t kSize>
 void gather_elements(Walk walk, const std::byte* from, std::byte* to, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i, walk.next()) {

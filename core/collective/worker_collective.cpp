@@ -16,12 +16,12 @@
 namespace dist {
 namespace {
 
-// Whether all of it has gone.
+// Moves everything in pieces. Returns whether that has been completed.
 bool go_in_pieces(const Member& member, WorkerMeeting& meeting, WorkerPieces& pieces) noexcept {
   const auto part = static_cast<std::size_t>(member.me);
   const auto parts = static_cast<std::size_t>(member.group.size());
   while (pieces.next()) {
-    // No member unpacks the piece before any more.
+    // No member is still unpacking the previous piece.
     if (!meeting.step(member.me, [&] { return meeting.reserve(pieces.staging_bytes()); })) return false;
     pieces.pack();
     if (!meeting.step(member.me, [&] { return meeting.pass(pieces.ins()); })) return false;
@@ -36,7 +36,7 @@ bool go_in_pieces(const Member& member, WorkerMeeting& meeting, WorkerPieces& pi
   return true;
 }
 
-// All workers agree, and what their members say about their tensors is here.
+// Called when all workers agree and their members' descriptions are here.
 Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) noexcept {
   Group& group = member.group;
   WorkerRound& round = meeting.round();
@@ -76,7 +76,7 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   return group.finish(member.me);
 }
 
-// The carrier, for its worker. Where it fails, the group is poisoned.
+// The carrier's part on behalf of its worker. If it fails, the group is poisoned.
 void lead(const Member& member, WorkerMeeting& meeting, const Signature& signature,
           int64_t start_ns) noexcept {
   Attendance& attendance = meeting.attendance();
@@ -87,15 +87,15 @@ void lead(const Member& member, WorkerMeeting& meeting, const Signature& signatu
   member.recorder->last_of_workers(meeting.named(verdict.worker), verdict.name, verdict.late_ns);
 }
 
-// All members of all workers come with `signature`, which is the group's draft. False: nobody goes on; the status is
-// that of an arrival that was not one, or the group's finish() has it.
+// All members of all workers meet with `signature`, which is the group's draft. Returns false if the round
+// must end; then the result is the status of the failed arrival, or that of the group's finish().
 template <class Published>
 bool meet(const Member& member, WorkerMeeting& meeting, const Signature& signature, int64_t start_ns,
           Published&& published, Status* out) noexcept {
   Group& group = member.group;
   if (member.recorder != nullptr) meeting.attendance().arrive(member.me, steady_now_ns());
   const Status arrived = group.arrive(member.me, member.timeout_ns, published);
-  // Where a member does not go in, the group is poisoned; those inside wait for the carrier, nevertheless.
+  // If a member cannot enter, the group is poisoned; the members inside still wait for the carrier.
   const bool inside = arrived.ok() && group.enter(member.me);
   if (inside && member.me == 0) lead(member, meeting, signature, start_ns);
   const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);
@@ -103,7 +103,7 @@ bool meet(const Member& member, WorkerMeeting& meeting, const Signature& signatu
   return arrived.ok() && goes_on;
 }
 
-// The carrier's deadline is that of the collective, from here on.
+// The carrier's deadline counts as the collective's from here on.
 int64_t start_of(const Member& member, WorkerMeeting& meeting) noexcept {
   return member.me == 0 ? meeting.host().now_ns() : 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several workers: members of other workers become payloads of bytes that lie here, and are read as
-// members' buffers are. So everything that an exchange can do, with the bits of one process that has all members.
+// Collectives over several workers. The tensors of other workers' members arrive as payloads in local memory,
+// and are read like the buffers of local members. So an exchange does everything that it does in one process,
+// with the same bits as if one process had all members.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -10,12 +11,12 @@
 
 namespace dist {
 
-// As collective(), for a group whose members are those of one worker. Ranks in the call, the root's and others, are
-// among the members of all workers, worker by worker.
+// Like collective(), for a group of one worker's members. Ranks in the call, such as the root, count the
+// members of all workers, worker by worker.
 Status worker_collective(const Member& member, WorkerMeeting& meeting, Call& call) noexcept;
 
-// What all members come for is `signature`, the group's draft, and nothing else: the carrier of each worker gets the
-// most that any member says.
+// A round without tensors for the group's draft `signature`. Each worker's carrier receives the largest value
+// that any member has passed.
 Status agree_on_most(const Member& member, WorkerMeeting& meeting, const Signature& signature,
                      uint64_t* value) noexcept;
 

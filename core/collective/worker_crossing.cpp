@@ -49,7 +49,7 @@ WorkerCrossing::State WorkerCrossing::advance() noexcept {
     if (group_.poisoned()) {
       stop();
     } else if (!meeting_.goes_on(round_)) {
-      // Soon the group is poisoned.
+      // The group will be poisoned soon.
       if (!group_.poisoned()) return state_;
     } else if (!round_.settled()) {
       return state_;
@@ -70,7 +70,7 @@ void WorkerCrossing::refuse(const ErrorRecord& why) noexcept {
       refusal(group_, call().collective, signature_.tag, static_cast<int64_t>(round_.number()), why));
 }
 
-// What the members of all workers say about their tensors; false: the group is poisoned.
+// Reads the descriptions of all workers' members. Returns false if the group is poisoned.
 bool WorkerCrossing::take_in() noexcept {
   const WorkerMembers& members = round_.members();
   const AllMembers all(meeting_, group_);
@@ -116,7 +116,7 @@ bool WorkerCrossing::lay_out_pieces() noexcept {
   return true;
 }
 
-// When all messages under way have come; false: there are none any more.
+// Called when all messages in flight have arrived. Returns false when no further ones follow.
 bool WorkerCrossing::go_on_in_pieces() noexcept {
   WorkerPieces& first = *sides_[0].pieces;
   const auto unpack = [&] {

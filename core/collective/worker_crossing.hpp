@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerCrossing: an asynchronous or planned collective on its way between workers. All members of this worker have come
-// to it, and nobody waits: whoever has time calls advance(), one thread at a time.
+// WorkerCrossing: an asynchronous or planned collective while it is exchanged between workers. All members of
+// this worker have arrived at it. Nobody waits inside: a thread that has time calls advance(), one thread at
+// a time.
 //
-//     kUnderWay   messages go to and fro; also while a failure is being told
-//     kHere       what all members bring is here: exchange() is the work that is left, which any threads may share
+//     kUnderWay   messages are in flight, also while a failure is being reported
+//     kHere       everything that the members bring is here; exchange() is the remaining work, which any threads
+//                 may share
 //     kDone       the outputs are written
 //     kStopped    the group is poisoned, and the members' tensors are not touched any more
 #pragma once
@@ -29,14 +31,14 @@ namespace dist {
 class WorkerCrossing {
  public:
   enum class State : uint8_t { kIdle, kUnderWay, kHere, kDone, kStopped };
-  // What a member of this worker brings; both live until the crossing is over.
+  // The call and offer of a member of this worker. Both must live until the crossing has ended.
   struct Side {
     const Call* call = nullptr;
     const Offer* offer = nullptr;
   };
   struct Options {
     uint32_t stream;
-    std::size_t most_bytes;   // of tensors on their way at a time
+    std::size_t most_bytes;   // limit for tensor bytes in flight
     std::size_t cache_bytes;  // as in Exchange
   };
 
@@ -46,24 +48,25 @@ class WorkerCrossing {
   WorkerCrossing& operator=(const WorkerCrossing&) = delete;
 
   Side& side(int member) noexcept { return sides_[static_cast<std::size_t>(member)].side; }
-  // Collective `number` of its stream. What all sides came for is `signature`.
+  // Begins collective `number` of its stream. `signature` is that of all sides.
   void begin(uint64_t number, const Signature& signature) noexcept;
   State advance() noexcept;
   const Exchange& exchange() const noexcept { return *exchange_; }
-  // The collective is not going to be: afterwards nobody touches the members' tensors, but for who does exchange().
+  // Abandons the collective: afterwards nobody touches the members' tensors, except threads inside
+  // exchange().
   void stop() noexcept;
-  // Its deadline is over, say: all workers are told.
+  // Fails the collective for all workers, for example because its deadline has passed.
   void fail(Trouble trouble, int64_t waited_ns) noexcept { meeting_.fail(round_, trouble, waited_ns); }
 
  private:
-  // Of a member, where tensors go in pieces.
+  // A member's state, if tensors are sent in pieces.
   struct Member {
     Side side;
     std::optional<TaskList> tasks;
     std::optional<WorkerSchedule> schedule;
     std::optional<WorkerPieces> pieces;
   };
-  // What comes next of a piece.
+  // The next step of a piece.
   enum class Step : uint8_t { kNext, kFold, kUnpack };
 
   bool pack_payloads() noexcept;

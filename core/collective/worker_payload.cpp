@@ -16,7 +16,7 @@ const dist_tensor& like(const Call& call, std::size_t t) noexcept {
   return call.in != nullptr ? call.in[t] : call.out[t];
 }
 bool has_parts(const Call& call) noexcept { return call.joins() || call.cuts(); }
-// Else all members' payloads would say the same.
+// Otherwise all members' payloads would be identical.
 bool says_something(const Call& call) noexcept {
   return !call.plain() || has_parts(call) || call.offsets != nullptr || call.traits().pairs();
 }
@@ -86,7 +86,7 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
         with_offsets != (call_.offsets != nullptr) || weighted != (call_.weights != nullptr && lists != 0))
       return false;
   }
-  // Of lists that are not here, the sizes along the axis alone are asked for.
+  // For lists without elements here, only the sizes along the axis are needed.
   const std::size_t in_lists = complete_ ? lists : parts ? std::min<std::size_t>(lists, 1) : 0;
   std::size_t dims = 0;
   for (std::size_t t = 0; t < call_.n; ++t)
@@ -115,7 +115,7 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
   offer.contributions = lists != 0 ? lists : 1;
   offer.weights = weighted ? weights : nullptr;
   offer.offsets = with_offsets ? offsets : nullptr;
-  // Tensors as this member's own, but for the size along the axis.
+  // Tensors like this member's own, except for the size along the axis.
   const auto describe = [&](std::size_t t, bool in_side) -> dist_tensor& {
     dist_tensor& made = *tensor++;
     made = like(call_, t);
@@ -149,7 +149,7 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
     offer.set_sizes(sizes[0], sizes[1]);
   }
   *out = offer;
-  // Some members' payloads may be complete though others' are not: then these elements come again.
+  // Some payloads may be complete although others are not; then their elements are sent again.
   return !complete_ || reader.left() == 0;
 }
 

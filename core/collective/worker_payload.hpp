@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a member brings to a collective over several workers, as the bytes of its payload:
+// The payload of a member: the bytes that describe what it brings to a collective over several workers.
 //
-//     how many lists of tensors (0: none), whether there are splits and weights, its destination and source
-//     part and whole of each tensor along the axis, where the collective cuts or joins     2n
-//     begins of the splits, where given                                                    members + 1
-//     weights, where given                                                                 one a list
-//     elements of each list's tensors, dense, each tensor from a multiple of 64 bytes on, where the payload is complete
+//     number of tensor lists (0: none), flags for splits and weights, destination and source
+//     part and whole of each tensor along the axis, if the collective cuts or joins        2n
+//     starts of the splits, if given                                                       members + 1
+//     weights, if given                                                                    one for each list
+//     elements of each list's tensors, dense, each tensor aligned to 64 bytes, if the payload is complete
 //
-// Numbers are as in wire.hpp. Of calls that say nothing of this kind, a payload has the elements alone, or nothing.
+// Numbers are encoded as in wire.hpp. If a call has none of these properties, the payload consists of the
+// elements only, or is empty.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@
 
 namespace dist {
 
-// Takes objects one after another out of memory of a known size; without memory it only counts.
+// Allocates objects consecutively from memory of a known size. Without memory, it only counts.
 class Room {
  public:
   explicit Room(std::byte* memory = nullptr) noexcept : memory_(memory) {}
@@ -40,17 +41,18 @@ class Room {
   std::size_t used_ = 0;
 };
 
-// Puts what the member brings into its payload, with the elements where payload.complete says so.
+// Encodes what the member brings, including the elements if payload.complete is set.
 Status pack_payload(const Call& call, const Offer& offer, int num_members, Payload& payload) noexcept;
 
-// Another member's payload, for a call that agrees with this one.
+// Decodes another member's payload, for a call whose signature agrees with this one.
 class PayloadReader {
  public:
   PayloadReader(const Call& call, int num_members, bool complete) noexcept
       : call_(call), num_members_(num_members), complete_(complete) {}
 
-  // Makes the offer of member `rank`, whose lists lie in the room and whose elements in the payload. Without memory
-  // in the room it counts what it would take. False: the payload cannot be read.
+  // Decodes the offer of member `rank`. Its lists are allocated from the room, and its elements stay in the
+  // payload. If the room has no memory, this counts the required size. Returns false if the payload is
+  // malformed.
   bool read(int rank, std::span<const std::byte> payload, Room& room, Offer* out) const noexcept;
 
  private:

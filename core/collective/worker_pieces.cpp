@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-// Where elements of one flow after another lie: side by side while they have one dtype, so that they are folded at
-// once.
+// Places the elements of consecutive flows. They are contiguous as long as they have the same dtype, so that
+// they can be folded together.
 class Packed {
  public:
   std::size_t place(dist_dtype dtype, std::size_t count) noexcept {
@@ -82,8 +82,8 @@ std::size_t WorkerPieces::lists_before(int rank) const noexcept {
   return lists;
 }
 
-// Calls visit(flow, first, count, at) for the piece's elements, which lie `at` bytes behind the begin of a list or
-// a result. The lane's place behind the piece.
+// Calls visit(flow, first, count, at) for the piece's elements, which begin `at` bytes after the start of a
+// list or result. Returns the position in the lane after the piece.
 template <class Visit>
 WorkerSchedule::Cursor WorkerPieces::for_flows(const Way& way, bool results, Visit&& visit) const noexcept {
   WorkerSchedule::Cursor cursor = way.cursor;
@@ -97,7 +97,7 @@ WorkerSchedule::Cursor WorkerPieces::for_flows(const Way& way, bool results, Vis
   return cursor;
 }
 
-// Where everything of a piece lies in staging memory.
+// Assigns places in staging memory to everything in a piece.
 void WorkerPieces::lay_out(std::size_t slice, std::size_t index) noexcept {
   const auto measure = [&](Way& way) {
     way.piece = WorkerSchedule::piece_of(way.lane, slice, index);
@@ -144,7 +144,7 @@ void WorkerPieces::lay_out_lanes() noexcept {
 
 void WorkerPieces::lay_out_pairs() noexcept {
   for (int w = 0; w < workers_; ++w) {
-    // What is for all lies there once.
+    // Data for all workers are stored once.
     if (schedule_.to_all() && w != 0) {
       sent_[w].in = sent_[0].in;
     } else {
@@ -158,7 +158,7 @@ void WorkerPieces::lay_out_pairs() noexcept {
   }
 }
 
-// ---- What is not copied ----
+// ---- Data that need not be copied ----
 
 std::byte* WorkerPieces::in_tensor(const Way& way, int rank, std::size_t list) const noexcept {
   if (!folds() || way.flows != 1) return nullptr;
@@ -167,7 +167,7 @@ std::byte* WorkerPieces::in_tensor(const Way& way, int rank, std::size_t list) c
       .side_by_side(way.first, way.count);
 }
 
-// Where all members want one result.
+// If all members need the same result.
 std::byte* WorkerPieces::out_tensor(const Way& way, int rank) const noexcept {
   if (!has_outs() || prefixes() || way.flows != 1) return nullptr;
   const dist_tensor& tensor = offers_[rank]->out[way.flow.t];
@@ -217,7 +217,7 @@ void WorkerPieces::pack(const Way& way, std::size_t list, std::size_t at) const 
       });
 }
 
-// What is sent and comes before anything is folded.
+// Passages before anything is folded.
 std::span<const Passage> WorkerPieces::ins() noexcept {
   std::byte* const base = side_.round.staging();
   const Way& own = sent_[me_];
@@ -237,7 +237,7 @@ std::span<const Passage> WorkerPieces::ins() noexcept {
   return {passages_, static_cast<std::size_t>(workers_)};
 }
 
-// And after that.
+// Passages after that.
 std::span<const Passage> WorkerPieces::outs() noexcept {
   std::byte* const base = side_.round.staging();
   const Way& own = sent_[me_];
@@ -271,7 +271,7 @@ void WorkerPieces::fold(std::size_t part, std::size_t parts) const noexcept {
   if (run.count != 0) fold(run, part, parts);
 }
 
-// As an exchange of one dense tensor of each list.
+// Folds like an exchange of one dense tensor per list.
 void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) const noexcept {
   const Way& own = sent_[me_];
   const auto length = static_cast<int64_t>(run.count);
@@ -303,14 +303,14 @@ void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) con
                          ? result_for(static_cast<int>(p))
                          : side_.round.staging() + own.out + (prefixes() ? p * own.out_bytes : 0) + run.out;
   }
-  // Only to those who have a place of their own, or to all by one.
+  // Writes only to members with a place of their own, or once for all.
   const TaskList::Ranks writes = direct_out ? local : TaskList::Ranks{0, members_.num_members()};
   const Exchange exchange(call, members_.num_members(), folded_at_, side_.cache_bytes, writes);
   TaskList::Cursor cursor;
   exchange.run(part_of(exchange.units(), parts, part), cursor, [&] { return !side_.group.poisoned(); });
 }
 
-// Whether this member's output is one that all members of the worker share: its first one writes it.
+// Whether this member's output is shared by all members of the worker, so that the first one writes it.
 bool WorkerPieces::written_by_another(std::size_t t) const noexcept {
   const dist_tensor* const first = offers_[members_.first()]->out;
   return side_.member != 0 && call_.traits().alike() && first != nullptr &&
@@ -333,7 +333,7 @@ void WorkerPieces::unpack() const noexcept {
 }
 
 void WorkerPieces::unpack(const Way& way, std::size_t at) const noexcept {
-  // The host's operator has no identity with which an exclusive scan could begin.
+  // A host operator has no identity for the first result of an exclusive scan.
   if (prefixes() && call_.kind == DIST_SCAN_EXCLUSIVE && call_.op == DIST_REDUCE_USER && rank() == 0) return;
   const std::byte* const from = side_.round.staging() + at;
   for_flows(way, folds(),
@@ -354,7 +354,7 @@ bool WorkerPieces::next() noexcept {
     lay_out(slice_, index_++);
     return true;
   }
-  // Members without a source get zeros.
+  // Members without a source receive zeros.
   for (std::size_t t = 0; call_.traits().pairs() && call_.source < 0 && call_.out != nullptr && t < call_.n;
        ++t)
     TensorPart(call_.out[t], 0, -1, 0).clear(elements_of(call_.out[t]));

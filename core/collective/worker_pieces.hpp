@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerPieces: one member's side of a collective's tensors on their way between workers, as the schedule says, piece
-// by piece. Members copy from their inputs to staging memory, and from there to their outputs. A piece that lies side by
-// side in the tensors themselves is not copied, where it would be the only thing in a message, or is folded here: then
-// peers, or a transport, touch a member's buffers, but only between lines, when no member can leave. Nothing here waits:
+// WorkerPieces: one member's part in moving a collective's tensors between workers, piece by piece, according
+// to the schedule. Members copy from their inputs to staging memory and from there to their outputs. A piece
+// that is contiguous in the tensor is not copied if it is the only content of a message or is folded here;
+// then peers, or a transport, access a member's buffers directly, but only between the steps below, while no
+// member can leave. Nothing here waits:
 //
-//     next          where the next piece lies in staging memory, which is made large enough once
-//     pack          own tensors' elements                          each member its own
-//     ins           is passed on to owners; where nothing is folded, to those who want it
-//     fold          what all members bring for this worker's lane  members share it
-//     outs          results are passed on, where all workers want them
-//     unpack        into own outputs                               each member its own
+//     next          finds the place of the next piece in staging memory, which is made large enough once
+//     pack          copies elements of the member's own tensors    each member its own
+//     ins           sends them to owners; if nothing is folded, to the workers that need them
+//     fold          folds what all members bring for this worker   members share it
+//     outs          sends results, if all workers need them
+//     unpack        copies into the member's own outputs           each member its own
 //
-// Each line begins when all members of the worker have ended the one before.
+// Invariant: a step begins when all members of the worker have completed the previous one.
 #pragma once
 
 #include <cstddef>
@@ -29,50 +30,49 @@ class WorkerPieces {
   struct Side {
     const Group& group;
     WorkerRound& round;
-    int member;               // of this worker's
+    int member;               // rank among this worker's members
     std::size_t cache_bytes;  // as in Exchange
   };
-  // `room` has what needs() says. `offers` and the schedule are those of all members.
+  // `room` must have the size that needs() computes. `offers` and the schedule are those of all members.
   WorkerPieces(const Side& side, const Call& call, const WorkerSchedule& schedule, const Offer* const* offers,
                Room& room) noexcept;
-  // Takes its room without being made. `lists`: of all members.
+  // Computes the size of the room. `lists` counts those of all members.
   static void needs(int num_workers, int num_members, std::size_t lists, Room& room) noexcept;
 
-  // False: there is no further piece, and this member's outputs are complete.
+  // Returns false if there is no further piece, and this member's outputs are complete.
   bool next() noexcept;
-  // How much staging memory the piece takes.
+  // The staging memory that the piece needs.
   std::size_t staging_bytes() const noexcept { return room_; }
   void pack() const noexcept;
   std::span<const Passage> ins() noexcept;
   bool folds() const noexcept { return schedule_.folds(); }
-  // Part `part` of `parts`. It ends early where the group is poisoned.
+  // Does part `part` of `parts`. Ends early if the group is poisoned.
   void fold(std::size_t part, std::size_t parts) const noexcept;
   bool has_outs() const noexcept { return folds() && schedule_.to_all(); }
   std::span<const Passage> outs() noexcept;
   void unpack() const noexcept;
 
  private:
-  // A lane, and where its piece lies in staging memory: the elements of one list after another, and what they are
-  // folded to.
+  // A lane, and the place of its piece in staging memory: the elements of each list, and then the results.
   struct Way {
     WorkerSchedule::Lane lane;
     WorkerSchedule::Cursor cursor;
     WorkerSchedule::Cursor next;
     Range piece;
     std::size_t in;
-    std::size_t in_bytes;  // from one list to the next
-    std::size_t in_end;    // of one list
+    std::size_t in_bytes;  // distance between lists
+    std::size_t in_end;    // size of one list
     std::size_t out;
-    std::size_t out_bytes;  // the same of results
+    std::size_t out_bytes;  // the same for results
     std::size_t out_end;
-    // The flow that the piece's elements are of, if it is one, and which of that.
+    // The flow to which the piece's elements belong, if there is only one, and its position.
     std::size_t flows;
     WorkerSchedule::Flow flow;
     std::size_t first;
     std::size_t count;
   };
 
-  // Elements of one dtype that lie side by side in staging memory.
+  // Elements of one dtype that are contiguous in staging memory.
   struct Run {
     dist_dtype dtype = 0;
     std::size_t in = 0;
@@ -86,23 +86,23 @@ class WorkerPieces {
   std::size_t lists_of(int worker) const noexcept {
     return lists_before(members_.first_of(worker + 1)) - lists_before(members_.first_of(worker));
   }
-  // How many results of a lane the members of a worker want: one that is for all, or one each.
+  // Number of results of a lane that a worker's members need: one for all, or one for each.
   std::size_t results_of(int worker) const noexcept {
     return prefixes() ? static_cast<std::size_t>(members_.count_of(worker)) : 1;
   }
   template <class Visit>
   WorkerSchedule::Cursor for_flows(const Way& way, bool results, Visit&& visit) const noexcept;
-  // So many lists, or results, one behind the other.
+  // The size of this many lists, or results, in sequence.
   static std::size_t bytes_of(std::size_t lists, std::size_t each, std::size_t end) noexcept {
     return lists == 0 ? 0 : (lists - 1) * each + end;
   }
-  // Where the piece lies in the tensors of one of this worker's members; NULL: not side by side.
+  // The address of the piece in the tensors of one of this worker's members; NULL if it is not contiguous.
   std::byte* in_tensor(const Way& way, int rank, std::size_t list) const noexcept;
   std::byte* out_tensor(const Way& way, int rank) const noexcept;
-  // The same, where it goes from there to the lane's owner, and where the lane's owner sends it there.
+  // Likewise, for data sent from there to the lane's owner, and by the lane's owner to there.
   std::byte* sent_from(const Way& way) const noexcept;
   std::byte* sent_to(const Way& way) const noexcept;
-  // Where the own lane's results for a member go: to its tensor, or to staging memory.
+  // The destination of the own lane's results for a member: its tensor or staging memory.
   std::byte* result_for(int rank) const noexcept;
   void lay_out(std::size_t slice, std::size_t index) noexcept;
   void lay_out_lanes() noexcept;
@@ -123,12 +123,12 @@ class WorkerPieces {
   const std::size_t pieces_;
   std::size_t index_ = 0;  // of the next piece
   std::size_t room_ = 0;
-  // By worker: where the schedule folds, the owners' lanes, and both are the same; else those to each worker, and
-  // from each.
+  // By worker. If the schedule folds, these are the owners' lanes, and both arrays are the same; otherwise
+  // the lanes to each worker and from each worker.
   Way* sent_;
   Way* got_;
   Passage* passages_;
-  // For fold().
+  // Used by fold().
   Offer* folded_;
   const Offer** folded_at_;
   dist_tensor* folded_lists_;

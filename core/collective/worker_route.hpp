@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerRoute: in which way a collective's tensors go between workers. It is a pure function of sizes: nothing is
-// measured, so that a program does the same in every run.
+// WorkerRoute: the algorithm that moves a collective's tensors between workers. It is a pure function of
+// sizes and measures nothing, so that a program does the same in every run.
 //
-//     kTogether   all workers get all tensors, with what the members say about them: one message each way
-//     kOwner      each range of the result has an owner among the workers, which gets what it is made of, folds, and
-//                 sends it to those who want it; in pieces
+//     kTogether   all workers get all tensors together with the members' descriptions: one message each way
+//     kOwner      each range of the result has an owner among the workers. The owner receives the inputs of its
+//                 range, folds them, and sends the result to the workers that need it, in pieces
 //
-// An element is folded in the same order on both, so that both give the same bits.
+// Invariant: both fold an element in the same order, so they produce the same bits.
 #pragma once
 
 #include <cstddef>
@@ -19,30 +19,31 @@ enum class WorkerRoute { kTogether, kOwner };
 
 struct WorkerRouteQuestion {
   int workers;
-  std::size_t givers;   // members of all workers that bring tensors
-  bool to_all;          // every worker gets the whole result
-  bool folds;           // and it is made of all tensors
-  std::size_t bytes;    // of what one member brings
-  std::size_t staging;  // that a worker has for tensors of others
+  std::size_t givers;   // number of members of all workers that bring tensors
+  bool to_all;          // every worker receives the whole result
+  bool folds;           // the result is a fold of all tensors
+  std::size_t bytes;    // size of what one member brings
+  std::size_t staging;  // a worker's staging memory for tensors of others
 };
 
-// What is more than this goes in pieces, since it is not worth a round less.
+// Larger data are sent in pieces, because saving a round is not worth the additional traffic.
 inline constexpr std::size_t kMostTogetherBytes = std::size_t{256} << 10;
-// As much as a link moves while a message is on its way: 30 us of 25 Gb/s.
+// The bytes that a link transfers during the latency of a message: 30 us at 25 Gb/s.
 inline constexpr std::size_t kRoundBytes = std::size_t{90} << 10;
 
 constexpr WorkerRoute worker_route_of(const WorkerRouteQuestion& q) noexcept {
   const std::size_t most = q.staging < kMostTogetherBytes ? q.staging : kMostTogetherBytes;
   if (!q.to_all || (q.givers != 0 && q.bytes > most / q.givers)) return WorkerRoute::kOwner;
   if (!q.folds) return WorkerRoute::kTogether;
-  // What a worker gets: all that others bring; or that of its own range, and the others' ranges of the result.
+  // A worker receives either everything that others bring, or the inputs of its own range and the results of
+  // the others.
   const auto workers = static_cast<std::size_t>(q.workers);
   const std::size_t all = q.givers * q.bytes / workers * (workers - 1);
   const std::size_t ranges = all / workers + q.bytes / workers * (workers - 1);
   return all <= ranges + kRoundBytes ? WorkerRoute::kTogether : WorkerRoute::kOwner;
 }
 
-// The question that a member answers for its own tensors. Where one member says kOwner, all go that way.
+// The question from one member's point of view. If one member chooses kOwner, all members use it.
 inline WorkerRouteQuestion worker_question(const Call& call, int workers, int members, int me,
                                            std::size_t staging) noexcept {
   const CollectiveTraits& traits = call.traits();

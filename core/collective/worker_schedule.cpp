@@ -60,7 +60,7 @@ WorkerSchedule::Cursor WorkerSchedule::begin(const Lane& lane) const noexcept {
   return cursor;
 }
 
-// The sizes along the axis of what lies in front of a task's first flow in the lane.
+// The total size along the axis of the parts in front of a task's first flow in the lane.
 int64_t WorkerSchedule::before(const Lane& lane, std::size_t t, int task) const noexcept {
   int64_t sum = 0;
   if (call_.traits().swaps()) {
@@ -101,7 +101,7 @@ WorkerSchedule::Flow WorkerSchedule::flow_at(const Lane& lane, const Cursor& cur
     flow.along = tasks_.split(cursor.from, cursor.task, flow.t);
   } else {
     if (!folds()) {
-      // A member without a source gets nothing.
+      // A member without a source receives nothing.
       const Ranks from = tasks_.sources(cursor.task);
       if (from.begin == from.end || !has(lane.from, from.begin)) return flow;
       flow.from = from.begin;
@@ -118,10 +118,10 @@ WorkerSchedule::Flow WorkerSchedule::flow_at(const Lane& lane, const Cursor& cur
 
 std::size_t WorkerSchedule::slice(std::size_t most_bytes) const noexcept {
   const auto count = static_cast<std::size_t>(workers());
-  // In units for each unit of every lane.
+  // Counted in units for each unit of every lane.
   std::size_t most = 2 * count;
   if (folds()) {
-    // What an element becomes may be larger than it is.
+    // A result may be larger than its inputs.
     std::size_t grows = 1;
     for (std::size_t t = 0; call_.op == DIST_REDUCE_MEAN && t < call_.n; ++t) {
       const dist_dtype dtype = tasks_.dtype_of(t);

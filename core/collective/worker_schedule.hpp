@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerSchedule: which part of whose tensor goes from which worker to which. It depends on sizes alone, like the
-// list of tasks that it is made of, and all workers make the same one.
+// WorkerSchedule: which part of which tensor goes from which worker to which. Like the task list that it is
+// derived from, it depends only on sizes, and all workers compute the same one.
 //
-//     collective                          lane             its flows
-//     all_reduce, scan                    one an owner     a range of all units, of each tensor
-//     reduce_to_root                      the root's       each tensor
-//     reduce_scatter                      one an owner     part r of each tensor, for each r of the owner's members
-//     broadcast                           from the root's  the root's tensors, to all
-//     all_gather                          one a sender     what its members bring, to all
-//     gather, scatter, all_to_all,        one a pair       what members of the one bring for members of the other
+//     collective                          lane               its flows
+//     all_reduce, scan                    one per owner      a range of all units, of each tensor
+//     reduce_to_root                      the root's         each tensor
+//     reduce_scatter                      one per owner      part r of each tensor, for each r of the owner's members
+//     broadcast                           from the root's    the root's tensors, to all
+//     all_gather                          one per sender     what its members bring, to all
+//     gather, scatter, all_to_all,        one per pair       what members of one bring for members of the other
 //     permute
 //
-// Where a collective reduces, a lane's flows are what its owner gets from every member and folds; all_reduce and scan
-// then send the results back. Elsewhere, flows are copied from one member to others.
+// If a collective reduces, the flows of a lane are what its owner receives from every member and folds;
+// all_reduce and scan then send the results back. In other collectives, flows are copied from one member to
+// others.
 //
-// A lane's flows lie end to end in a space of units (partition.hpp). Piece k of a collective is units k * slice to
-// (k + 1) * slice of every lane, so that all workers have something to do in every piece.
+// The flows of a lane lie end to end in a space of units (partition.hpp). Piece k of a collective consists of
+// the units k * slice to (k + 1) * slice of every lane, so that all workers have work in every piece.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +34,12 @@ class WorkerSchedule {
   using Ranks = TaskList::Ranks;
   static constexpr int kAllRanks = -1;
 
-  // A region of tensor t that goes from a member, or from all, to a member, or to all.
+  // A region of tensor t that goes from one member, or from all, to one member, or to all.
   struct Flow {
     std::size_t t = 0;
     int from = kAllRanks;
     int to = kAllRanks;
-    // Where the region begins along the axis, and how long it is; < 0: the whole tensor on that side.
+    // The start of the region along the axis, and its length; negative: the whole tensor on that side.
     int64_t src_at = -1;
     int64_t dst_at = -1;
     int64_t along = 0;
@@ -49,41 +50,41 @@ class WorkerSchedule {
     Ranks from;   // the members that bring tensors
     Range units;
   };
-  // A place in a lane.
+  // A position in a lane.
   struct Cursor {
     std::size_t t = 0;
     int task = 0;
     int from = 0;
     std::size_t unit = 0;
-    int64_t before = 0;  // along the axis, in front of the region
+    int64_t before = 0;  // size along the axis in front of the region
   };
 
-  // `firsts`: the first member of each worker, and the number of all members. `tasks` has all members as local ones.
-  // All must live as long as the schedule.
+  // `firsts`: the first member of each worker, then the number of all members. All members are local ones in
+  // `tasks`. The arguments must outlive the schedule.
   WorkerSchedule(const Call& call, const TaskList& tasks, const Offer* const* offers,
                  std::span<const int> firsts) noexcept;
 
   int workers() const noexcept { return static_cast<int>(firsts_.size()) - 1; }
   bool folds() const noexcept { return call_.reduces(); }
-  // Every worker gets what a lane makes, or brings.
+  // Every worker receives what a lane produces or carries.
   bool to_all() const noexcept { return call_.traits().destinations == Ends::kAll; }
   Ranks members(int worker) const noexcept {
     return {firsts_[static_cast<std::size_t>(worker)], firsts_[static_cast<std::size_t>(worker) + 1]};
   }
 
-  // folds(): the lane of an owner.
+  // If folds(): the lane of an owner.
   Lane owned(int worker) const noexcept;
-  // Else: what goes from one worker to another, or to itself.
+  // Otherwise: the lane from one worker to another, or to itself.
   Lane between(int from, int to) const noexcept;
   Cursor begin(const Lane& lane) const noexcept;
 
-  // How many units a piece takes of each lane, so that no worker needs more than most_bytes of staging memory; at
-  // least one. How many pieces there are then.
+  // slice(): the number of units in a piece of each lane, at least one, such that no worker needs more than
+  // most_bytes of staging memory. Then the number of pieces.
   std::size_t slice(std::size_t most_bytes) const noexcept;
   std::size_t pieces(std::size_t slice) const noexcept;
 
-  // Calls visit(flow, first, count) for the elements of each flow that lie in a range of the lane's units, which
-  // does not begin before the cursor. Then the cursor is at the range's end.
+  // Calls visit(flow, first, count) for the elements of each flow in a range of the lane's units, which must
+  // not begin before the cursor. Afterwards the cursor is at the end of the range.
   template <class Visit>
   void for_flows(const Lane& lane, Range range, Cursor& cursor, Visit&& visit) const noexcept {
     while (cursor.t < call_.n && cursor.unit < range.end) {
@@ -118,7 +119,7 @@ class WorkerSchedule {
   const TaskList& tasks_;
   const Offer* const* offers_;
   const std::span<const int> firsts_;
-  std::size_t units_ = 0;  // folds() and to_all(): of all tensors
+  std::size_t units_ = 0;  // if folds() and to_all(): units of all tensors
 };
 
 }  // namespace dist

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerTables: the offers of all members of all workers: of this worker's as they lie in memory, of the others' as their
-// payloads say.
+// WorkerTables: the offers of all members of all workers. Those of this worker's members are read from
+// memory, the others are decoded from their payloads.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace dist {
 // The members of all workers.
 class AllMembers final : public MemberNames {
  public:
-  // Members of workers are replicas, or each is its worker.
+  // The members of workers are replicas, or each member represents its worker.
   AllMembers(const WorkerMeeting& meeting, const Group& group) noexcept
       : meeting_(meeting), workers_(group.naming().workers) {}
   int seat(int rank) const noexcept override { return meeting_.replica_of(rank); }
@@ -32,7 +32,8 @@ class AllMembers final : public MemberNames {
   const bool workers_;
 };
 
-// Why member `rank`'s tables could not be made: what it brought is broken, or it has no memory.
+// Reports why member `rank`'s tables could not be built: its payload is malformed, or this member has no
+// memory.
 inline void unreadable(const MemberNames& all, dist_status code, int rank, bool broken,
                        ErrorRecord* out_why) noexcept {
   out_why->code = code;
@@ -45,9 +46,9 @@ inline void unreadable(const MemberNames& all, dist_status code, int rank, bool 
 
 class WorkerTables {
  public:
-  // In a round that is here. local(p): the offer of this worker's member p. All lies in one payload of member
-  // `keeper`, since its size depends on the call. Nobody can go on where it is not OK; `*out_broken` is then who brought
-  // what cannot be read, or -1.
+  // For a round whose payloads are here. local(p) is the offer of this worker's member p. The tables are in
+  // one reusable payload of member `keeper`, because their size depends on the call. If this fails, the round
+  // must fail; *out_broken is the member whose payload is malformed, or -1.
   template <class Local>
   Status fill(const Call& call, WorkerRound& round, int keeper, Local&& local, int* out_broken) noexcept {
     const WorkerMembers& members = round.members();
@@ -74,7 +75,7 @@ class WorkerTables {
     };
     Room counted;
     if (!each(counted)) return Status(DIST_INTERNAL);
-    // As many lists as a sum can have: with more the call is refused.
+    // As many lists as a sum can have; a call with more is rejected.
     WorkerPieces::needs(members.num_workers(), size, DIST_MAX_CONTRIBUTIONS, counted);
     Payload& tables = round.tables(keeper);
     DIST_TRY(tables.resize(counted.used()));
@@ -82,7 +83,7 @@ class WorkerTables {
     return kOk;
   }
   const Offer* const* offers() const noexcept { return all_; }
-  // What is left is for WorkerPieces.
+  // The remaining room is for WorkerPieces.
   Room& room() noexcept { return *room_; }
 
  private:

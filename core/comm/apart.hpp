@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members on one CPU: who gives way to whom, when, and to which CPUs. What is decided here is decided by numbers alone;
-// who asks the system for them, and moves threads, is group.hpp.
+// Separates members that share a CPU: which member gives way, when, and to which CPUs. These are pure
+// functions of numbers. group.hpp asks the system for them and moves the threads.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace dist {
 
-// A member gives way to those peers whose ranks are below the result. Of two members the higher rank does, so that they
-// do not change places; but whose thread is kept on a CPU never does, and then the caller does to all of those.
-// `threads`: DIST_THREADS_... of the members.
+// A member gives way to the peers whose ranks are below the result. Of two members the one with the higher
+// rank moves, so that they do not swap places. A member whose thread is bound to a CPU never moves; if the
+// others are bound, the caller's thread moves instead. `threads`: DIST_THREADS_... of the members.
 constexpr int gives_way_below(int rank, int size, int threads, bool kept) noexcept {
   const bool is_caller = threads == DIST_THREADS_CALLER && rank == 0;
   if (is_caller) return kept ? size : 0;
   return kept ? 0 : rank;
 }
 
-// How long a member has been beside a peer, of those that it gives way to.
+// How often a member has found itself on the CPU of a peer to which it gives way.
 class Beside {
  public:
-  // It looks for another CPU when it is beside one for the kLimit-th time in a row, at most once in kIntervalNs.
+  // It looks for another CPU when this happens kLimit times in a row, and at most once in kIntervalNs.
   static constexpr int kLimit = 3;
   static constexpr int64_t kIntervalNs = 500'000;
 
-  // The member is about to wait for a peer that is on its CPU, or is not. True: it looks for another CPU now. The clock is
-  // read where the answer may be true.
+  // The member is about to wait for a peer, which may be on its CPU. Returns true if it should look for
+  // another CPU now. The clock is read only if the result may be true.
   template <class Now>
   bool found(bool on_its_cpu, Now&& now_ns) noexcept {
     if (!on_its_cpu) {
@@ -47,21 +47,21 @@ class Beside {
   int64_t looked_ns_ = 0;
 };
 
-// What a member does then, and did. All but the counts is its own thread's.
+// How a member moves, and how often it did. Everything except the counters belongs to its own thread.
 template <class Sync>
 struct BasicApart {
   template <class T>
   using Atomic = typename Sync::template Atomic<T>;
 
   int below = 0;                   // gives_way_below()
-  bool moves = false;              // it moves where there is room, or only counts that there is
-  const CpuSet* within = nullptr;  // where it may be; NULL: wherever its thread may
-  Atomic<uint32_t> met{0};         // how often it looked, and there was room
-  Atomic<uint32_t> moved{0};       // how often it moved there
+  bool moves = false;              // move if there is room; false: only count that there is
+  const CpuSet* within = nullptr;  // the CPUs that it may use; NULL: all that its thread may use
+  Atomic<uint32_t> met{0};         // how often it looked and there was room
+  Atomic<uint32_t> moved{0};       // how often it moved
 };
 
-// The CPUs that a member may move to: of those that its thread may use, without the ones that members are on. Idle is
-// what no member is on: how busy others keep a CPU, no system tells in the microseconds in which it is asked here.
+// The CPUs that a member may move to: those that its thread may use and no member is on. Load from other
+// processes is ignored, because no system reports it within the microseconds that are available here.
 inline CpuSet room_for(CpuSet allowed, const CpuSet& taken) noexcept {
   allowed.remove(taken);
   return allowed;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crowd: how the members of an oversubscribed group come to a round, and go out of it. Each counts itself,
-// and the last one wakes all others: a round costs a member the same however many there are.
+// The barrier of an oversubscribed group. Each member counts itself in and out, and the last one wakes all
+// others.
 //
-// Nobody reads all slots but the last member to come. Instead the first one to come leaves the round's digest
-// here, and each compares its own with that. So whoever came for something else is found by itself.
+// Invariant: a round costs a member the same, however many members there are. Only the last member to arrive
+// reads all slots. The first one stores the round's digest here, and each other member compares its own
+// digest with that one, so a member that came for something else finds it out by itself.
 //
-//     came   each addition is ordered after those before it: who counts last sees all slots
-//     out    the same: who counts last sees what all have done to buffers
+//     came   each increment is ordered after the earlier ones: the last member to arrive sees all slots
+//     out    likewise: the last member to leave sees everything that the others did to buffers
 #pragma once
 
 #include <cstdint>
@@ -20,30 +21,30 @@ class BasicCrowd {
  public:
   using Word = BasicWord<Sync>;
   enum class Come {
-    kEarly,  // others are missing: they will publish released()
+    kEarly,  // others are missing: wait for released()
     kLast,
-    kForSomethingElse  // than whoever came first; the member is not counted
+    kForSomethingElse  // than the first member; this one is not counted
   };
 
-  // For a member whose slot has been published.
+  // For a member that has published its slot.
   Come come(uint32_t round, uint64_t digest, int size) noexcept {
     uint64_t common = kNone;
     Atomic<uint64_t>& first = digests_[round & 1];
-    // acq_rel: who differs sees the first one's slot, and reports on it.
+    // acq_rel: a member that differs sees the slot of the first one, and reports on it.
     if (!first.compare_exchange_strong(common, mark(digest), std::memory_order_acq_rel) &&
         common != mark(digest)) {
       return Come::kForSomethingElse;
     }
     if (came_.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<uint32_t>(size)) return Come::kEarly;
-    // relaxed: nobody comes to the next round before `released` is published, which is later. Nobody compares
-    // with the digest of the round before this one any more.
+    // relaxed: no member reaches the next round before `released` is published, which happens later. No
+    // member compares with the previous round's digest any more.
     came_.store(0, std::memory_order_relaxed);
     digests_[(round + 1) & 1].store(kNone, std::memory_order_relaxed);
     return Come::kLast;
   }
-  // The last one, when the others may go on. `shares`: they have work to do together.
+  // Called by the last member to let the others continue. `shares`: the work is left to all of them.
   void release(uint32_t round, bool shares, const WaitPolicy& policy) noexcept {
-    // Each member reads it before it comes to the next round.
+    // Each member reads it before it reaches the next round.
     Sync::writing(shares_);
     shares_ = shares;
     released_.publish(round, policy);
@@ -54,7 +55,7 @@ class BasicCrowd {
   }
   Word& released() noexcept { return released_; }
 
-  // For a member that is done with all buffers. True: so are all others.
+  // For a member that is done with all buffers. Returns true if it is the last one.
   bool go_out(uint32_t round, int size, const WaitPolicy& policy) noexcept {
     if (out_.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<uint32_t>(size)) return false;
     // relaxed: as in come().
@@ -64,7 +65,7 @@ class BasicCrowd {
   }
   Word& all_out() noexcept { return all_out_; }
 
-  // With no member inside, after a round that did not come together.
+  // Called with no member inside, after a round that failed.
   void clear() noexcept {
     came_.store(0, std::memory_order_relaxed);
     out_.store(0, std::memory_order_relaxed);
@@ -75,15 +76,15 @@ class BasicCrowd {
   template <class T>
   using Atomic = typename Sync::template Atomic<T>;
   static constexpr uint64_t kNone = 0;
-  // Digests that differ in this bit alone are told apart by the last one, which compares the slots.
+  // Digests that differ only in this bit are told apart by the last member, which compares the slots.
   static constexpr uint64_t mark(uint64_t digest) noexcept { return digest | 1; }
 
   Atomic<uint32_t> came_{0};
   Atomic<uint32_t> out_{0};
   Atomic<uint64_t> digests_[2]{Atomic<uint64_t>{0}, Atomic<uint64_t>{0}};  // by the round's parity
   bool shares_ = false;
-  alignas(128) Word released_;  // the latest round that came together
-  alignas(128) Word all_out_;   // the latest whose members are all done with buffers
+  alignas(128) Word released_;  // the latest complete round
+  alignas(128) Word all_out_;   // the latest round whose members are all done with all buffers
 };
 
 }  // namespace dist

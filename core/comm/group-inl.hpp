@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Group that are needed less often: sleeping here, failures and reports in group_trouble-inl.hpp.
-// group.cpp instantiates them for the machine's atomics, tests/model for atomics of its own.
+// The less frequent parts of Group. Sleeping is implemented here, failures and reports in
+// group_trouble-inl.hpp. group.cpp instantiates them for the machine's atomics, tests/model for its own.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
   };
   bool made = make(members_, n);
   if (made && membership.seats != nullptr) made = make(seats_, n);
-  // The payloads are not written here: most groups never use them, and then their pages take no memory.
+  // The payloads are not initialized: most groups never use them, and untouched pages occupy no memory.
   if (made && !policy.oversubscribed) made = make(eager_, 2 * n);
   if (!made) {
     free_all();
@@ -66,11 +66,11 @@ int BasicGroup<Sync>::rank(int seat) const noexcept {
 template <class Sync>
 void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
   deadline_ = deadline;
-  // acquire, relaxed and release suffice, as no member is inside. Members' fields became visible to this
-  // thread with the end of the last run, and become visible to members with the start of the next. Only
+  // acquire, relaxed and release suffice because no member is inside. The members' fields became visible to
+  // this thread when the last run ended, and become visible to members when the next one starts. Only
   // cancel() may be called at any time, and it reads none of them.
   if (poison_.load(std::memory_order_acquire) != kHealthy) {
-    // Members stopped at different rounds: all continue from a number that no slot holds.
+    // The members may have stopped at different rounds. All continue with a number that no slot contains.
     uint32_t latest = members_[0].round;
     for (int i = 1; i < size_; ++i) {
       if (static_cast<int32_t>(members_[i].round - latest) > 0) latest = members_[i].round;
@@ -78,12 +78,12 @@ void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
     for (int i = 0; i < size_; ++i) members_[i].round = latest + 2;
     crowd_.clear();
     ++failures_;
-    // relaxed: as members' fields.
+    // relaxed: like the members' fields.
     has_reason_.store(false, std::memory_order_relaxed);
     poison_.store(kHealthy, std::memory_order_release);
   }
   first_ = members_[0].round;
-  // relaxed: it becomes visible to the members with the start of the run.
+  // relaxed: it becomes visible to the members when the run starts.
   run_.store(run_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
@@ -94,7 +94,7 @@ void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
   if (member.beside.found(cpu == Sync::cpu(), [] { return Sync::now_ns(); })) find_room(me);
 }
 
-// The CPUs that peers are on are those of their slots, as they were at their latest arrivals.
+// Peers' CPUs are read from their slots, as of their latest arrivals.
 template <class Sync>
 [[gnu::noinline, gnu::cold]] void BasicGroup<Sync>::find_room(int me) noexcept {
   BasicApart<Sync>& apart = members_[me].apart;
@@ -107,7 +107,7 @@ template <class Sync>
   if (apart.within != nullptr) allowed.keep(*apart.within);
   const CpuSet room = room_for(allowed, taken);
   if (room.count() == 0) return;
-  // relaxed: numbers for people, written by the member alone.
+  // relaxed: statistics that only this member writes.
   const auto count = [](Atomic<uint32_t>& times) {
     times.store(times.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   };
@@ -115,7 +115,7 @@ template <class Sync>
   if (apart.moves && Sync::move_to(room)) count(apart.moved);
 }
 
-// In an oversubscribed group: waits until all have come, or is the last one, which compares all slots.
+// In an oversubscribed group: waits until all members have arrived; the last one compares all slots.
 template <class Sync>
 Status BasicGroup<Sync>::come(int me, int64_t timeout_ns, bool* out_last) noexcept {
   const uint32_t round = members_[me].round;
@@ -129,14 +129,14 @@ Status BasicGroup<Sync>::come(int me, int64_t timeout_ns, bool* out_last) noexce
   return *out_last && !disagreement(me) ? kOk : disagree(me);
 }
 
-// Whether a peer has come to this round with another digest.
+// Whether a peer has arrived at this round with another digest.
 template <class Sync>
 bool BasicGroup<Sync>::disagreement(int me) const noexcept {
   const uint32_t round = members_[me].round;
   const uint64_t digest = members_[me].slots[round & 1].digest;
   for (int peer = 0; peer < size_; ++peer) {
     const Slot& theirs = members_[peer].slots[round & 1];
-    // seq_cst: the look of a sleeper in the race "asleep"; its acquire makes the slot visible.
+    // seq_cst: the sleeper's load in the race "asleep". As an acquire load it makes the slot visible.
     if (theirs.round.value.load(std::memory_order_seq_cst) != round) continue;
     Sync::reading(theirs);
     if (theirs.digest != digest) return true;
@@ -165,33 +165,33 @@ Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
   return kOk;
 }
 
-// Waits until `word` holds the number of this round. `peer`: the member whose slot `word` is in; -1: it is
-// the crowd's, where nobody has to compare slots (crowd.hpp).
+// Waits until `word` holds the number of this round. `peer` is the member to whose slot `word` belongs, or -1
+// if it is the crowd's word, in which case no slots have to be compared (crowd.hpp).
 template <class Sync>
 typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& word, int64_t timeout_ns,
                                                        int64_t* out_waited_ns) noexcept {
   const uint32_t round = members_[me].round;
-  // seq_cst: these are the looks of the races "sleep" and "wake". They are acquire loads too, which make the
-  // slot, or all slots, visible.
+  // seq_cst: the loads of the races "sleep" and "wake". As acquire loads they make the slot, or all slots,
+  // visible.
   const auto ready = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
   const auto over = [&] { return ready() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
   const auto differs = [&] { return peer >= 0 && disagreement(me); };
 
-  // The deadline counts from the member's first wait of the round, so that waiting for several peers one
-  // after another does not prolong it.
+  // The deadline counts from the member's first wait in the round, so waiting for several peers in turn does
+  // not extend it.
   int64_t& start = members_[me].arrived_ns;
   if (start == MemberState::kNotYet) start = host_.now_ns();
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
   int64_t next_log = kFirstLogNs;
   keep_apart_from(me, peer);
   if (!spin_until<Sync>(policy_, over, peer >= 0 && same_cpu(me, peer))) {
-    // Without the wait graph, replicas that wait for each other in several groups would wait until the
-    // deadline.
+    // The wait graph detects replicas that wait for each other in several groups; otherwise they would wait
+    // until the deadline.
     const OneWait here(*this, me, round);
     const BlockedHere blocked(wait_graph_, seat(me), here);
     for (;;) {
       if (memory_.forked()) return Wake::kForked;
-      // A member that came or left meanwhile may not have seen this member's slot.
+      // A member that arrived or left meanwhile may not have seen this member's slot.
       if (differs()) return Wake::kDisagreement;
       const int64_t now = host_.now_ns();
       *out_waited_ns = now - start;
@@ -199,24 +199,24 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       if (timeout_ns > 0 && *out_waited_ns >= timeout_ns) return Wake::kDeadline;
       if (*out_waited_ns >= next_log) {
         log_waiting(me, peer, *out_waited_ns);
-        // The process may have been stopped for a long time: the next log line must lie ahead.
+        // The process may have been stopped for a long time; the next log line must lie in the future.
         while (next_log <= *out_waited_ns) next_log *= 2;
       }
       int64_t slice = next_log - *out_waited_ns;
       if (timeout_ns > 0) slice = std::min(slice, timeout_ns - *out_waited_ns);
       if (deadline_.at_ns != 0) slice = std::min(slice, deadline_.at_ns - now);
-      // acquire keeps this load before the looks in over(), so that a later change of the word ends the
-      // sleep.
+      // acquire keeps this load before the ones in over(), so a later change of the word ends the sleep.
       const uint32_t seen = word.value.load(std::memory_order_acquire);
       if (over()) break;
-      // seq_cst: the race "asleep". For the subtraction release suffices, as for Word's sleepers.
+      // seq_cst: the race "asleep". release suffices for the subtraction, as for Word's sleepers.
       asleep_.fetch_add(1, std::memory_order_seq_cst);
       word.sleep(seen, host_.slice_ns(slice), policy_, [&] { return over() || differs(); });
       asleep_.fetch_sub(1, std::memory_order_release);
       if (over()) break;
     }
   }
-  // A peer that has come is in time, even if another member's deadline has poisoned the group meanwhile.
+  // If the peer has arrived, it was in time, even if another member's deadline has poisoned the group
+  // meanwhile.
   return ready() ? Wake::kReady : Wake::kPoisoned;
 }
 
@@ -226,7 +226,7 @@ void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const no
   const Signature& signature = members_[me].signatures[round & 1];
   for (int i = 0; peer < 0 && i < size_; ++i) {
     const Slot& theirs = members_[i].slots[round & 1];
-    // acquire costs nothing here; only the number is used.
+    // Only the number is used; acquire costs nothing here.
     if (theirs.round.value.load(std::memory_order_acquire) != round) peer = i;
   }
   host_.log(DIST_LOG_WARNING, "%s %d is still waiting for %s %d in %s #%lld%s%s after %lld s", naming_.word(),
@@ -244,24 +244,24 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
   keep_apart_from(me, peer);
   while (!spin_until<Sync>(policy_, ready, same_cpu(me, peer))) {
     if (memory_.forked()) return;
-    // acquire keeps this load before ready()'s look, as in wait().
+    // acquire keeps this load before the one in ready(), as in wait().
     const uint32_t seen = other.done.value.load(std::memory_order_acquire);
     if (ready()) return;
     other.done.sleep(seen, -1, policy_, ready);
   }
 }
 
-// In an oversubscribed group: waits until the last member goes out. False: the group is poisoned, where a
-// member that has given up is not counted.
+// Waits until the last member of an oversubscribed group has left. Returns false if the group is poisoned, in
+// which case a member that has given up is not counted.
 template <class Sync>
 bool BasicGroup<Sync>::await_all_out(int me) noexcept {
   const uint32_t round = members_[me].round;
   Word& word = crowd_.all_out();
-  // seq_cst: the looks of the races "sleep" and "wake".
+  // seq_cst: the loads of the races "sleep" and "wake".
   const auto all_out = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
   const auto over = [&] { return all_out() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
   while (!spin_until<Sync>(policy_, over) && !memory_.forked()) {
-    // acquire keeps this load before the looks in over(), as in wait().
+    // acquire keeps this load before the ones in over(), as in wait().
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     if (over()) break;
     word.sleep(seen, -1, policy_, over);
@@ -269,7 +269,7 @@ bool BasicGroup<Sync>::await_all_out(int me) noexcept {
   return all_out();
 }
 
-// True: it is the last member of an oversubscribed group.
+// Returns true if this is the last member of an oversubscribed group.
 template <class Sync>
 bool BasicGroup<Sync>::say_done(int me) noexcept {
   const uint32_t round = members_[me].round;
@@ -302,15 +302,15 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
   if (policy_.oversubscribed) {
     const auto how = crowd_.come(member.round, member.departure.digest, size_);
     if (how != BasicCrowd<Sync>::Come::kForSomethingElse) return;
-    // A member that spins compares slots again before it sleeps, and then sees this one. A member that sleeps
-    // must be woken. seq_cst: the race "asleep"; publish() has stored the slot.
+    // A spinning member compares slots again before it sleeps, and then sees this one. A sleeping member must
+    // be woken. seq_cst: the race "asleep"; publish() has stored the slot.
   } else if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) {
     return;
   }
   if (claim()) write_report(member.round, Trouble::kDisagreement, 0);
 }
 
-// For threads that wait for work in which this member has not taken part. The order is as in Word.
+// Wakes threads that wait for work in which this member has not taken part. The order is that of Word.
 template <class Sync>
 void BasicGroup<Sync>::mark_left(int me) noexcept {
   const uint32_t run = run_.load(std::memory_order_relaxed);

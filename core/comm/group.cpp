@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group on the machine's own atomics.
+// Instantiates the group for the machine's atomics.
 #include "core/comm/group-inl.hpp"
 
 namespace dist {

@@ -1,44 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group: R members that meet in collectives and cannot hang.
+// Group: R members that meet in collectives. The protocol guarantees that no member waits forever.
 //
-// Each collective is a round, numbered 1, 2, ... On arrival a member publishes its slot: the round's
-// number, the digest of what it came for, and its buffers (or, where they are small, their bytes). It then
-// waits for every peer's slot and compares digests. A member that leaves the run publishes a slot too. Its
-// digest is that of no collective, so that its peers see a disagreement.
+// Each collective is a round, numbered 1, 2, ... On arrival a member publishes its slot: the round's number,
+// the digest of its signature, and its buffers (or, if they are small, their bytes). It then waits for every
+// peer's slot and compares digests. A member that leaves the run publishes a slot too, with a digest that no
+// collective has, so that its peers see a disagreement.
 //
-// A member has two slots, and uses them alternately, by the round's parity. Two are enough: before it writes
-// its slot of round s + 2, it has seen all members arrive at s + 1, and a member that has arrived there no
-// longer reads slots of s. A member that gave up at s + 1 has not seen that. It writes no slot any more:
-// open() refuses.
+// A member has two slots and alternates between them by the round's parity. Two are enough: before a member
+// writes its slot of round s + 2, it has seen all members arrive at s + 1, and a member that has arrived
+// there no longer reads slots of s. A member that gave up at s + 1 has not seen that, but it writes no
+// further slot, because open() fails.
 //
-// Where peers touch each other's buffers:
+// When members may touch each other's buffers:
 //
-//     open()     the group is healthy: this member's slot is no longer read, and may be written
-//     arrive()   all have come and agree                          (waits; deadline, poison)
-//     enter()    nobody has given up since: peers' buffers, and their lists of them, may be touched
-//     ...        kernels; poisoned() is looked at between blocks
-//     finish()   all are done with all buffers                    (waits for peers in kernels only)
+//     open()     the group is healthy: no peer reads this member's slot any more, so it may be written
+//     arrive()   all members have arrived and agree                 (waits; deadline, poison)
+//     enter()    no member has given up since: peers' buffers, and their tensor lists, may be touched
+//     ...        kernels; check poisoned() between blocks
+//     finish()   all members are done with all buffers              (waits only for peers in kernels)
 //
-// Any failure poisons the group until the next run: one member writes the report, and all return it. A member
-// that gives up first poisons the group, then waits until no peer that entered is still at work. enter() and
-// give_up() each make their own store visible before they look at the other's store, so at least one of the
-// two sees the other.
+// Invariant: a member returns only when no peer touches its buffers, whether the round succeeds or fails. Any
+// failure *poisons* the group until the next run: one member writes the report, and all members return it. A
+// member that gives up first poisons the group and then waits until no peer that has entered is still
+// working. enter() and give_up() each make their own store visible before they load the other's, so at least
+// one of the two sees the other.
 //
-// There are two ways to wait. If there is a CPU for every member, each member waits for each peer's slot: one
-// cache line travels one way. In an oversubscribed group that would cost R wake-ups for each member. There,
-// members count themselves in and out, and the last one wakes all (crowd.hpp). The last one to come looks at
-// what all bring, and may do the whole work alone.
+// There are two ways to wait. If every member has a CPU, each member waits for each peer's slot; one cache
+// line travels in one direction. In an oversubscribed group that would cost each member R wake-ups. There,
+// members count themselves in and out, and the last one wakes all others (crowd.hpp). The last member to
+// arrive reads all slots, and may do the whole work on its own.
 //
-// Memory orders. Plain data travels with a release store and an acquire load of one word:
+// Memory orders. Plain data is published by a release store and received by an acquire load of one word:
 //
 //     slot      a slot's `round`: the rest of the slot, the signature, the failure, the member's buffers
-//     done      `done`: what the member did to its peers' buffers, and that it reads them no longer
-//     crowd     `released`: all slots, and what the last member did alone; `all_out`: as `done`, of all members
+//     done      `done`: what the member did to its peers' buffers, and that it no longer reads them
+//     crowd     `released`: all slots, and what the last member did alone; `all_out`: as `done`, for all members
 //     report    `poison_` when it becomes kReported: the report
 //
-// In four places two threads race: each stores, then looks at what the other stores, and at least one of the
-// two must see the other's store. Stores and looks are seq_cst. Where the policy is asymmetric, the frequent
-// side is in program order only, and the rare side calls rare_barrier() between its store and its look:
+// In four places two threads race: each stores a word and then loads the word that the other stores, and at
+// least one of them must see the other's store. These stores and loads are seq_cst. If the policy is
+// asymmetric, the frequent side is only in program order, and the rare side calls rare_barrier() between its
+// store and its load:
 //
 //     sleep     publish(): word | sleepers                      sleep(): sleepers | word          (word.hpp)
 //     touch     enter(): entered | poison_                      give_up(): poison_ | entered
@@ -68,19 +70,19 @@
 
 namespace dist {
 
-// Which replicas a group has.
+// The replicas that a group has.
 struct Membership {
-  int32_t number = 0;               // of the group in its strategy; 0: all replicas
-  const int32_t* seats = nullptr;   // its members' seats, ascending; NULL: it has all replicas
-  WaitGraph* wait_graph = nullptr;  // of the strategy; NULL: nobody looks for cycles
-  Naming naming;                    // of all seats
-  Counted* keeper = nullptr;        // the object that owns the group, which works retain; NULL: none
+  int32_t number = 0;               // number of the group in its strategy; 0: the group of all replicas
+  const int32_t* seats = nullptr;   // the members' seats, ascending; NULL: all replicas
+  WaitGraph* wait_graph = nullptr;  // the strategy's; NULL: cycles are not detected
+  Naming naming;                    // names of all seats
+  Counted* keeper = nullptr;        // the object that owns the group, retained by works; NULL: none
 };
 
-// When a run is to be over.
+// The deadline of a run.
 struct RunDeadline {
-  int64_t at_ns = 0;     // of the host's clock; 0: never
-  int64_t given_ns = 0;  // how long the run may take, for reports; 0: reports do not say
+  int64_t at_ns = 0;     // on the host's clock; 0: none
+  int64_t given_ns = 0;  // the run's timeout, for reports; 0: not reported
 };
 
 template <class Sync>
@@ -100,24 +102,24 @@ class BasicGroup final : public Rendezvous {
   int32_t number() const noexcept override { return number_; }
   int seat(int rank) const noexcept override { return seats_ == nullptr ? rank : seats_[rank]; }
   Naming naming() const noexcept override { return naming_; }
-  // The rank of the member with this seat; -1: it is not a member.
+  // Returns the rank of the member with this seat, or -1 if it is not a member.
   int rank(int seat) const noexcept;
   bool oversubscribed() const noexcept { return policy_.oversubscribed; }
   const WaitPolicy& policy() const noexcept { return policy_; }
-  // How many of the members can run at the same time.
+  // Number of members that can run at the same time.
   int lanes() const noexcept { return policy_.lanes; }
 
-  // Before a run, with no member inside: a clean group.
+  // Resets the group before a run. No member may be inside.
   void begin_run(const RunDeadline& deadline) noexcept;
 
   // ---- A member's side of its next round ----
 
-  // Called before the slot is written. Fails with the report if the group is poisoned or the run's deadline
-  // is over. Members that never sleep would not see the deadline anywhere else.
+  // Call this before writing the slot. Fails with the report if the group is poisoned or the run's deadline
+  // has passed. A member that never sleeps checks the deadline nowhere else.
   Status open() noexcept { return poisoned() || deadline_.at_ns != 0 ? check_run() : kOk; }
 
-  // The signature and the slot to fill for the next round. draft() clears the signature; in
-  // outgoing_signature() the fields of an earlier round are still there.
+  // The signature and the slot to fill in for the next round. draft() clears the signature;
+  // outgoing_signature() leaves the fields of an earlier round in place.
   Signature& draft(int me) noexcept { return outgoing_signature(me) = Signature{}; }
   Signature& outgoing_signature(int me) noexcept {
     MemberState& member = members_[me];
@@ -132,7 +134,7 @@ class BasicGroup final : public Rendezvous {
     return slot;
   }
 
-  // Where to write `size` bytes for the peers: in the slot, or in the eager payload where the slot is too
+  // Returns where to write `size` bytes for the peers: the slot, or the eager payload if the slot is too
   // short. `size` is at most EagerPayload::kBytes. An oversubscribed group has no eager payloads.
   std::byte* outgoing_bytes(int me, std::size_t size) noexcept {
     MemberState& member = members_[me];
@@ -143,10 +145,10 @@ class BasicGroup final : public Rendezvous {
     return eager.bytes;
   }
 
-  // Publishes the slot and waits until all have come with equal signatures. timeout_ns: 0: the group's; < 0:
-  // none. published() is called after the slot is visible, before the member waits. If every member has a
-  // CPU, about_to_look(peer) is called before each of the first looks for that peer, and waits() before the
-  // member waits for longer than these take.
+  // Publishes the slot and waits until all members have arrived with equal signatures. timeout_ns: 0 selects
+  // the group's timeout, a negative value disables it. published() is called when the slot is visible, before
+  // the member waits. If every member has a CPU, about_to_look(peer) is called before each of the first loads
+  // of that peer's slot, and waits() if these were not enough.
   template <class Published, class Look, class Waits>
   Status arrive(int me, int64_t timeout_ns, Published&& published, Look&& about_to_look,
                 Waits&& waits) noexcept {
@@ -168,10 +170,10 @@ class BasicGroup final : public Rendezvous {
     return arrive(me, timeout_ns, [] {});
   }
 
-  // For an oversubscribed group, instead of arrive(), enter(), work and finish(): the last member to come
-  // does the work of all. `work(bool* shares)` returns NULL, or the reason why the members must not go on. If
-  // it sets *shares, it has left the work to all of them: then *out_shares is true, and each goes on with
-  // enter().
+  // Replaces arrive(), enter(), the work and finish() in an oversubscribed group: the last member to arrive
+  // does the work of all. `work(bool* shares)` returns NULL, or the reason why the round must fail. If it
+  // sets *shares, it has left the work to all members: then *out_shares is true, and each member continues
+  // with enter().
   template <class Work>
   Status arrive_and_work_alone(int me, int64_t timeout_ns, Work&& work, bool* out_shares) noexcept {
     if (poisoned()) return turned_away();
@@ -190,7 +192,7 @@ class BasicGroup final : public Rendezvous {
     return kOk;
   }
 
-  // The slot of a peer, or of the member itself, for the round that the member is in.
+  // The slot of a peer, or of the member itself, for the member's current round.
   const Slot& slot(int me, int peer) const noexcept {
     const Slot& slot = members_[peer].slots[members_[me].round & 1];
     Sync::reading(slot);
@@ -203,9 +205,9 @@ class BasicGroup final : public Rendezvous {
     return eager.bytes;
   }
 
-  // Called before each look for a peer: prefetches the cache lines of its bytes, which then arrive together
-  // with the line of its round's number. More than kMost bytes would slow each other down. (Inline, as GCC
-  // drops calls of functions that only prefetch.)
+  // Call this before each load of a peer's round number. It prefetches the cache lines of the peer's bytes,
+  // which then arrive together with the line of the round number. Prefetching more than kMost bytes would
+  // slow that line down. It is always inlined because GCC drops calls of functions that only prefetch.
   [[gnu::always_inline]] void fetch_bytes(int me, int peer, std::size_t size) const noexcept {
     constexpr std::size_t kMost = 512;
     if (size > kMost) return;
@@ -217,13 +219,14 @@ class BasicGroup final : public Rendezvous {
     for (std::size_t at = 0; at < size; at += kCacheLine) Sync::prefetch(eager.bytes + at);
   }
 
-  // False: a member has given up, and buffers of peers must not be touched. finish() follows in either case.
+  // Returns false if a member has given up: then peers' buffers must not be touched. Call finish() in either
+  // case.
   bool enter(int me) noexcept {
     MemberState& member = members_[me];
-    // The race "touch". A peer that gives up has seen poison_ changed; if it then sees no `entered`, this
-    // look comes later and sees poison_ changed as well.
+    // The race "touch". If a member that gives up does not see this `entered`, its change of poison_ came
+    // first, and the load below sees it.
     if (policy_.asymmetric) {
-      // relaxed: this store publishes no other data; the order comes from give_up()'s rare_barrier().
+      // relaxed: this store publishes no other data. give_up()'s rare_barrier() orders it.
       member.entered.store(member.round, std::memory_order_relaxed);
       Sync::compiler_barrier();
     } else {
@@ -232,87 +235,90 @@ class BasicGroup final : public Rendezvous {
     return poison_.load(std::memory_order_seq_cst) == kHealthy;
   }
 
-  // Says that this member is done and waits until all are.
+  // Announces that this member is done with all buffers, and waits until all members are.
   Status finish(int me) noexcept {
     if (policy_.oversubscribed) return finish_in_crowd(me);
     members_[me].done.publish(members_[me].round, policy_);
     for (int peer = 0; peer < size_; ++peer) {
       if (peer != me && !soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
     }
-    // A member that gave up saw the poison before it published `done`, with release. So a member that has
-    // seen this `done` sees the poison too.
+    // A member that gave up saw the poison before it published `done` with release. So a member that has seen
+    // this `done` sees the poison too.
     return poisoned() ? give_up(me) : kOk;
   }
-  // The same without waiting for the others, for rounds in which nobody else touches this member's buffers.
+  // Like finish(), but does not wait. For rounds in which no peer touches this member's buffers.
   void finish_without_waiting(int me) noexcept { (void)say_done(me); }
-  // Waits until one peer has said that it is done.
+  // Waits until one peer has announced that it is done.
   void await_done(int me, int peer) noexcept;
 
-  // acquire: with kReported the report becomes visible.
+  // acquire: with kReported, the report becomes visible.
   bool poisoned() const noexcept { return poison_.load(std::memory_order_acquire) != kHealthy; }
 
-  // A ticket is the number of a block of one part. Any member may take the next one. Member k resets those of
-  // part k before it arrives.
+  // A ticket is the index of a block of one part. Any member may take the next one. Member k resets the
+  // tickets of part k before it arrives.
   void arm_tickets(int me) noexcept {
     MemberState& member = members_[me];
-    // relaxed: the slot that is published next orders this store before tickets that peers take. Peers took
-    // the last of the old tickets two rounds ago.
+    // relaxed: the slot that is published next orders this store before any peer takes a ticket. The last of
+    // the old tickets was taken two rounds ago.
     member.tickets[(member.round + 1) & 1].next.store(0, std::memory_order_relaxed);
   }
   std::size_t take_ticket(int me, int part) noexcept {
-    // relaxed: each number goes to one member, and publishes no data: the blocks' data came with the slots.
+    // relaxed: each index goes to one member. It publishes no data; the data of the blocks came with the
+    // slots.
     return members_[part].tickets[members_[me].round & 1].next.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // All have come and agree, but this member sees that they must not go on: all get `why` as their report.
+  // Fails a round in which all members have arrived and agree: all of them get `why` as their report.
   Status refuse(int me, const ErrorRecord& why) noexcept {
     condemn(why);
     return give_up(me);
   }
 
-  // Which peers the member gives way to. Where it keeps meeting one on its CPU, though there is a CPU for each, it looks
-  // for another: the system's balancer takes milliseconds, and in a virtual machine an idle CPU can look busy.
+  // Which peers the member gives way to. If it keeps meeting one of them on its CPU although each member
+  // could have its own, it moves: the system's load balancer takes milliseconds, and in a virtual machine an
+  // idle CPU can look busy.
   BasicApart<Sync>& apart(int rank) noexcept { return members_[rank].apart; }
-  // The member is about to wait for one of them, which is on `cpu`.
+  // Call this when the member is about to wait for a peer that runs on `cpu`.
   void keep_apart(int me, int cpu) noexcept;
 
-  // The member has left its function; if `returned` is not OK, `failure` says why. Peers that wait for the
-  // member, now or later, get a report at once.
+  // The member has left its function. If `returned` is not OK, `failure` is the reason. Peers that wait for
+  // the member, now or later, fail immediately.
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept;
 
-  // Any thread: ends the run's rounds with this report, unless they have been ended already.
+  // Any thread. Fails the run's rounds with this report, unless they have already failed.
   void condemn(const ErrorRecord& why) noexcept;
-  // The same in two steps, for several groups at once. claim(): whether the caller has to post() the report.
+  // The same in two steps, for several groups at once. If claim() returns true, the caller must post() the
+  // report.
   bool claim() noexcept override;
   void post(const ErrorRecord& report) noexcept override;
 
-  // Any thread: ends the run's rounds. Every report gives the reason, if there is one. With a reason it may
-  // be called only while the run lasts.
+  // Any thread. Cancels the run's rounds. The reason, if given, appears in every report. The overload with a
+  // reason may only be called while the run lasts.
   void cancel() noexcept;
   void cancel(const char* reason) noexcept;
-  // Why cancel() ended them; NULL: for no reason, or not yet.
+  // The reason given to cancel(); NULL if there is none, or not yet.
   const char* cancel_reason() const noexcept {
     return has_reason_.load(std::memory_order_acquire) ? reason_ : nullptr;
   }
 
-  // ---- For work that goes on while members do something else (core/async/channel.hpp) ----
+  // ---- For asynchronous and planned work (core/async/channel.hpp) ----
 
-  // Counts what has happened to such work. Threads that wait for some sleep here; poison wakes them, too.
+  // Counts the events of such work. Threads that wait for it sleep here; poison wakes them, too.
   Word& progress() noexcept { return progress_; }
-  // A member that leaves from now on wakes those who wait for progress.
+  // From now on, a member that leaves wakes the threads that wait for progress.
   void watch_departures() noexcept { watched_.store(true, std::memory_order_relaxed); }
   bool has_left(int rank) const noexcept {
     return members_[rank].left.load(std::memory_order_acquire) == run_.load(std::memory_order_relaxed);
   }
-  // The signature of a member that has left; *out_failure: NULL if it did not fail.
+  // The signature of a member that has left; *out_failure is NULL if it did not fail.
   const Signature& departed(int rank, const ErrorRecord** out_failure) const noexcept {
     const MemberState& member = members_[rank];
     *out_failure = member.departure.returned == DIST_OK ? nullptr : &member.failure;
     return member.departure;
   }
   const int32_t* seats() const noexcept { return seats_; }
-  uint32_t failures() const noexcept { return failures_; }  // runs that have ended in trouble
-  // A work that refers to this group holds it: the group must outlive the work.
+  uint32_t failures() const noexcept { return failures_; }  // failed runs
+  // A work holds its group, which must outlive it.
   void hold() noexcept {
     if (keeper_ != nullptr) keeper_->retain();
     holders_.fetch_add(1, std::memory_order_relaxed);
@@ -323,28 +329,28 @@ class BasicGroup final : public Rendezvous {
     if (keeper != nullptr) keeper->release();
   }
   bool held() const noexcept { return holders_.load(std::memory_order_acquire) != 0; }
-  // If cancel() has ended the run's rounds and there is no report yet, posts the one that `report()` makes.
+  // If cancel() has ended the run's rounds and there is no report yet, posts the result of `report()`.
   template <class Report>
   void explain_cancel(Report&& report) noexcept {
     uint32_t cancelled = kCancelled;
     if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst))
       post(std::forward<Report>(report)());
   }
-  // The report, once the group is poisoned.
+  // Returns the report of a poisoned group.
   Status failure() noexcept { return turned_away(); }
-  // Which one is over for a wait since `start_ns`, if any. `timeout_ns`: 0: the group's.
+  // Which deadline has passed for a wait since `start_ns`, if any. timeout_ns: 0 selects the group's.
   Trouble overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
   const RunDeadline& deadline() const noexcept { return deadline_; }
   bool past_deadline() const noexcept { return deadline_.at_ns != 0 && host_.now_ns() >= deadline_.at_ns; }
-  // Fails with the report if something has ended the run. If its deadline is over, this call ends it.
+  // Fails with the report if the run has failed. If the run's deadline has passed, this call fails the run.
   Status check_run() noexcept;
   const Host& host() const noexcept { return host_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   WaitGraph* wait_graph() const noexcept { return wait_graph_; }
 
-  // The report, if the group is poisoned and its report is complete; else NULL.
+  // The report if the group is poisoned and its report is complete, otherwise NULL.
   const ErrorRecord* report() const noexcept {
-    // acquire: for post()'s store after the report.
+    // acquire: pairs with post()'s store after the report.
     if (poison_.load(std::memory_order_acquire) != kReported) return nullptr;
     Sync::reading(report_);
     return &report_;
@@ -362,7 +368,7 @@ class BasicGroup final : public Rendezvous {
     return members_[rank].signatures[round & 1];
   }
 
-  // The latest round of a member, and its number in the run; its own thread asks.
+  // The latest round of a member, and its number in the run. Only the member's own thread may ask.
   uint32_t round(int me) const noexcept { return members_[me].round; }
   int64_t sequence(int me) const noexcept { return members_[me].round - first_; }
 
@@ -373,7 +379,7 @@ class BasicGroup final : public Rendezvous {
   enum Poison : uint32_t { kHealthy = 0, kCancelled = 1, kReporting = 2, kReported = 3 };
   enum class Wake { kReady, kPoisoned, kDeadline, kRunDeadline, kDisagreement, kForked };
 
-  // If members disagree and some have not come yet, the report waits this long for their slots.
+  // If members disagree and some have not arrived yet, the report waits this long for their slots.
   static constexpr int64_t kVerdictGraceNs = 1'000'000'000;
   static constexpr int64_t kFirstLogNs = 10'000'000'000;
 
@@ -407,15 +413,15 @@ class BasicGroup final : public Rendezvous {
     return kOk;
   }
 
-  // A first, short spin that reads no clock. The steady path needs no more than this. If it returns false,
-  // the caller goes on with a spin that yields. It returns false early if both threads are on one CPU: the
-  // sooner this one yields, the sooner the peer comes.
+  // A short first spin that does not read the clock; the steady path needs no more. If it returns false, the
+  // caller continues with a spin that yields. It returns false early if both threads are on one CPU: the
+  // sooner this one yields, the sooner the peer arrives.
   template <class Look>
   bool soon(int me, int peer, const Word& word, Look&& about_to_look) const noexcept {
     const uint32_t round = members_[me].round;
     const int looks = policy_.oversubscribed || !Sync::kSpins ? 1 : 64;
     for (int i = 0; i < looks; ++i) {
-      // acquire: for the release in publish(), of a slot or of `done`.
+      // acquire: pairs with the release in publish(), of a slot or of `done`.
       about_to_look(peer);
       if (word.value.load(std::memory_order_acquire) == round) return true;
       Sync::pause();
@@ -467,20 +473,20 @@ class BasicGroup final : public Rendezvous {
   const Host host_;
   const int64_t timeout_ns_;
   MemberState* members_ = nullptr;
-  EagerPayload* eager_ = nullptr;  // two for each member; NULL where oversubscribed
-  // Written at most once a run.
+  EagerPayload* eager_ = nullptr;  // two for each member; NULL if oversubscribed
+  // Written at most once in a run.
   alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
   Atomic<uint32_t> run_{0};                     // runs so far
   uint32_t first_ = 0;                          // rounds before this run
-  uint32_t failures_ = 0;                       // runs that ended in trouble
-  RunDeadline deadline_;                        // of this run
-  alignas(kApart) BasicCrowd<Sync> crowd_;      // oversubscribed
-  alignas(kApart) Atomic<uint32_t> asleep_{0};  // members that sleep until others arrive
-  alignas(kApart) Word progress_;               // of work that nobody has to wait for
+  uint32_t failures_ = 0;                       // failed runs
+  RunDeadline deadline_;                        // of the current run
+  alignas(kApart) BasicCrowd<Sync> crowd_;      // used if oversubscribed
+  alignas(kApart) Atomic<uint32_t> asleep_{0};  // number of members that sleep until others arrive
+  alignas(kApart) Word progress_;               // of asynchronous and planned work
   Atomic<int> holders_{0};
-  Atomic<bool> watched_{false};  // there is such work: a member that leaves wakes those who wait for it
+  Atomic<bool> watched_{false};  // there is such work: a member that leaves wakes its waiters
   Atomic<bool> has_reason_{false};
-  char reason_[kReasonBytes] = "";  // of cancel()
+  char reason_[kReasonBytes] = "";  // given to cancel()
   ErrorRecord report_;
 };
 

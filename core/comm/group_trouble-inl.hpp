@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a group's rounds end in trouble: who finds it, the one report, and how members leave.
+// How the rounds of a group fail: who finds out, the single report, and how members leave.
 #pragma once
 
 #include "core/comm/group.hpp"
 
 namespace dist {
 
-// For a child that was forked inside a host's function which a round calls: it has no peers to wait for.
+// For a child that was forked inside a host function called from a round: it has no peers to wait for.
 inline Status no_peers() noexcept {
   return failed_precondition(
       "this is a forked child of the strategy's process, and threads do not survive a fork");
 }
 
-// A member came for something else. The report names the culprit, so this waits a little for the slots that
-// decide who it is.
+// A member came for something else. The report names the culprit, so this waits briefly for the slots that
+// are needed to find it.
 template <class Sync>
 Status BasicGroup<Sync>::disagree(int me) noexcept {
   const uint32_t round = members_[me].round;
@@ -21,7 +21,7 @@ Status BasicGroup<Sync>::disagree(int me) noexcept {
   const ErrorRecord* failures[DIST_MAX_REPLICAS];
   const int64_t start = Sync::now_ns();
   for (;;) {
-    // acquire suffices: this look only ends the loop, and give_up() looks again.
+    // acquire suffices: this load only ends the loop, and give_up() loads poison_ again.
     if (poison_.load(std::memory_order_acquire) != kHealthy) return give_up(me);
     gather(round, signatures, failures);
     Evidence evidence;
@@ -33,15 +33,15 @@ Status BasicGroup<Sync>::disagree(int me) noexcept {
   return poison(me, Trouble::kDisagreement, 0);
 }
 
-// The signatures of the members that have arrived at `round`, and the failures of those that left with one.
-// They do not change until this member goes on.
+// Collects the signatures of the members that have arrived at `round`, and the failures of members that have
+// left with one. They do not change until this member continues.
 template <class Sync>
 void BasicGroup<Sync>::gather(uint32_t round, const Signature** signatures,
                               const ErrorRecord** failures) const noexcept {
   for (int i = 0; i < size_; ++i) {
     const MemberState& member = members_[i];
     const Slot& slot = member.slots[round & 1];
-    // acquire: pairs with the release in publish(); the signature and the failure were written before that.
+    // acquire: pairs with the release in publish(); the signature and the failure were written before.
     const bool here = slot.round.value.load(std::memory_order_acquire) == round;
     if (here) Sync::reading(member.signatures[round & 1]);
     signatures[i] = here ? &member.signatures[round & 1] : nullptr;
@@ -82,8 +82,8 @@ void BasicGroup<Sync>::post(const ErrorRecord& report) noexcept {
 
 template <class Sync>
 bool BasicGroup<Sync>::claim() noexcept {
-  // seq_cst, here and below: whoever takes the report upon itself ends the rounds in the same step. That step
-  // is in one total order with the looks of members that enter and of members that go to sleep.
+  // seq_cst, here and below: claiming the report ends the rounds in the same step. That step is in one total
+  // order with the loads of members that enter and of members that go to sleep.
   uint32_t healthy = kHealthy;
   return poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst);
 }
@@ -99,17 +99,17 @@ Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noex
   return give_up(me);
 }
 
-// Waits until there is a report. If cancel() ended the rounds, the first member to come writes the report, by
-// explain(). False: this is a forked child, in which nobody would write it.
+// Waits until the report is complete. If cancel() ended the rounds, the first member to get here writes the
+// report with explain(). Returns false in a forked child, in which nobody would write it.
 template <class Sync>
 template <class Explain>
 bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
   for (;;) {
-    // seq_cst: this comes before give_up()'s looks at `entered` (the race "touch"). As an acquire load it
+    // seq_cst: this load precedes give_up()'s loads of `entered` (the race "touch"). As an acquire load it
     // makes the report visible.
     uint32_t seen = poison_.load(std::memory_order_seq_cst);
     if (seen == kReported) return true;
-    // While cancel() copies its reason, poison_ is kReporting, so that nobody writes the report before that.
+    // While cancel() copies its reason, poison_ is kReporting, so nobody writes the report too early.
     if (seen == kCancelled && poison_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
       explain();
     } else {
@@ -119,8 +119,8 @@ bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
   }
 }
 
-// Leaves a round of a poisoned group: waits for the report (or writes it), says that this member no longer
-// touches peers' buffers, and waits until no peer touches this member's.
+// Leaves a round of a poisoned group: waits for the report (or writes it), announces that this member no
+// longer touches peers' buffers, and waits until no peer touches this member's.
 template <class Sync>
 Status BasicGroup<Sync>::give_up(int me) noexcept {
   const uint32_t round = members_[me].round;
@@ -138,7 +138,7 @@ Status BasicGroup<Sync>::give_up(int me) noexcept {
   return fail(report_);
 }
 
-// For a member that comes to its next round when the group is already poisoned: it has published nothing.
+// For a member that reaches its next round when the group is already poisoned; it has published nothing.
 template <class Sync>
 Status BasicGroup<Sync>::turned_away() noexcept {
   const bool there = await_report([&] {
@@ -152,13 +152,13 @@ Status BasicGroup<Sync>::turned_away() noexcept {
   return fail(report_);
 }
 
-// Wakes all that wait for an arrival. A thread that has counted itself as a sleeper, but does not sleep yet,
-// would miss a single wake-up. So this is repeated until no sleeper is left.
+// Wakes all waiting members. A thread that has registered as a sleeper but does not sleep yet would miss a
+// single wake-up, so this repeats until no sleeper is left.
 template <class Sync>
 void BasicGroup<Sync>::wake_all() noexcept {
   const auto drain = [](Word& word) {
-    // seq_cst: the race "wake"; this look comes after the change of poison_. A thread that counts itself as a
-    // sleeper later sees that change.
+    // seq_cst: the race "wake"; this load follows the change of poison_. A thread that registers as a sleeper
+    // later sees that change.
     while (word.sleepers.load(std::memory_order_seq_cst) != 0) {
       Sync::unpark_all(word.value);
       Sync::yield();
@@ -192,7 +192,7 @@ void BasicGroup<Sync>::cancel() noexcept {
   if (poison_.compare_exchange_strong(healthy, kCancelled, std::memory_order_seq_cst)) wake_all();
 }
 
-// No run may begin between its two stores to poison_.
+// No run may begin between the two stores to poison_.
 template <class Sync>
 void BasicGroup<Sync>::cancel(const char* reason) noexcept {
   if (!claim()) return;

@@ -11,7 +11,7 @@
 namespace dist {
 namespace {
 
-// Text that grows in a fixed buffer and stops at its end.
+// Text in a fixed buffer, truncated at its end.
 class Text {
  public:
   template <std::size_t N>
@@ -27,7 +27,8 @@ class Text {
     if (length <= 0) return;
     used_ += static_cast<std::size_t>(length);
     if (used_ < size_) return;
-    // The text was cut. A tag may hold any UTF-8, so that no part of a character may stay at the end.
+    // The text was truncated. A tag may contain any UTF-8, so an incomplete character at the end must be
+    // removed.
     used_ = size_ - 1;
     std::size_t end = used_;
     while (end > 0 && (static_cast<unsigned char>(buffer_[end - 1]) & 0xC0u) == 0x80u) --end;
@@ -36,7 +37,7 @@ class Text {
   }
 
  private:
-  // Whether the character that begins at `at` has all its bytes.
+  // Whether the character that begins at `at` is complete.
   bool whole(std::size_t at) const noexcept {
     const auto lead = static_cast<unsigned char>(buffer_[at]);
     const std::size_t length = lead >= 0xF0u ? 4 : lead >= 0xE0u ? 3 : 2;
@@ -52,7 +53,7 @@ MemberName name_of(const Evidence& evidence, std::size_t rank) noexcept {
   return evidence.naming.name(evidence.seats == nullptr ? static_cast<int32_t>(rank) : evidence.seats[rank]);
 }
 
-// One line about each member, for the message. Members with equal lines share one: "replicas 0, 2-7: ...".
+// Builds the message's lines about members. Members with equal lines share one: "replicas 0, 2-7: ...".
 class MemberLines {
  public:
   explicit MemberLines(const Evidence& evidence) noexcept : evidence_(evidence) {}
@@ -67,7 +68,7 @@ class MemberLines {
     }
   }
 
-  // "replica 3" or "replicas 3, 5-7": all whose line is like that of `like`.
+  // Formats "replica 3" or "replicas 3, 5-7": all members whose line equals that of `like`.
   void ids(Text& text, std::size_t like) const noexcept {
     const auto n = evidence_.signatures.size();
     std::size_t members = 0;
@@ -129,7 +130,8 @@ bool left(const Signature* signature) noexcept {
   return signature != nullptr && signature->collective == Collective::kReturn;
 }
 
-// The member whose signature has the most followers among those that did not leave; ties go to the lowest id.
+// The member whose signature is the most frequent one among those that did not leave; a tie goes to the
+// lowest id.
 int majority_of(std::span<const Signature* const> signatures, std::size_t* out_followers) noexcept {
   int best = -1;
   std::size_t most = 0;
@@ -175,13 +177,13 @@ void add_tag(Text text, const Signature& signature) noexcept {
   }
 }
 
-// write_disagreement() and write_deadline() return the culprit's rank; -1: there is none.
+// write_disagreement() and write_deadline() return the culprit's rank, or -1 if there is none.
 int write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   const auto signatures = evidence.signatures;
   std::size_t followers = 0;
   const int reference = majority_of(signatures, &followers);
   const Signature& expected = *signatures[static_cast<std::size_t>(reference)];
-  // If no digest differs, the caller has seen a difference that signatures do not show.
+  // If no digests differ, the caller has found a difference that the signatures do not contain.
   int culprit = reference;
   std::size_t differing = 0;
   for (std::size_t i = 0; i < signatures.size(); ++i) {
@@ -196,7 +198,7 @@ int write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text)
     add_tag(Text(error.expected), expected);
     add_tag(Text(error.received), received);
   }
-  // If both texts are equal, the signatures differ in something that the texts leave out.
+  // If both texts are equal, the signatures differ in something that the texts omit.
   if (std::strcmp(error.expected, error.received) == 0) {
     Text(error.received)
         .add("%s, but with %s%s", error.expected, traits_of(expected.collective).beyond_words,
@@ -244,7 +246,8 @@ int write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noe
   return missing < n ? static_cast<int>(missing) : -1;
 }
 
-// The first member that has left its function with a failure; else the first that has returned; else -1.
+// The first member that left its function with a failure; otherwise the first one that returned; otherwise
+// -1.
 int leaver_of(std::span<const Signature* const> signatures) noexcept {
   int returned = -1;
   for (std::size_t i = signatures.size(); i-- > 0;) {
@@ -256,7 +259,7 @@ int leaver_of(std::span<const Signature* const> signatures) noexcept {
   return returned;
 }
 
-// What most of the members that arrived came for; if all have left, the signature for leaving.
+// The most frequent signature of the members that arrived; if all have left, the signature for leaving.
 const Signature* expected_of(const Evidence& evidence) noexcept {
   std::size_t followers = 0;
   if (const int best = majority_of(evidence.signatures, &followers); best >= 0) {
@@ -268,11 +271,11 @@ const Signature* expected_of(const Evidence& evidence) noexcept {
   return nullptr;
 }
 
-// What all reports begin with.
+// The common first part of all reports.
 void open(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   error.of_all = true;
   error.sequence = evidence.sequence;
-  error.group = std::max(evidence.group, 0);  // below: no group of the host's
+  error.group = std::max(evidence.group, 0);  // negative: not a group of the host
   if (const Signature* expected = expected_of(evidence)) {
     error.collective = static_cast<int32_t>(expected->collective);
     describe(*expected, error.expected, sizeof error.expected);
@@ -365,7 +368,7 @@ void describe(const Signature& signature, char* out, std::size_t size) noexcept 
   if (signature.axis >= 0) text.add(" along axis %d", signature.axis);
   if (signature.contributes) text.add(" with options->contributions");
   if (signature.weighted) text.add(" with weights");
-  // The address of a function of libdist itself would tell the host nothing.
+  // The address of one of libdist's own functions would mean nothing to the host.
   const bool own = signature.collective == Collective::kMergeCall && signature.kind != 0;
   if (signature.function != nullptr && !own) text.add(" of function %p", signature.function);
   if (signature.element_bytes != 0) text.add(" of elements of %d bytes", signature.element_bytes);

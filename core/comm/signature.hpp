@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures: what a member says on arrival that it came for, and the verdict where they do not agree.
+// Signatures describe what a member came for; peers compare them on arrival. If they disagree or a member is
+// missing, verdict() names the culprit. All functions here are pure.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,10 @@
 
 namespace dist {
 
-// What a kMergeCall is for (Signature::kind). Reports name it by this.
+// The purpose of a kMergeCall (Signature::kind), for reports.
 enum class MergeFor : int32_t { kFunction, kVariable, kAssign, kScatter, kUpdate };
 
-// What one member came for. Plain data: peers read it while they wait.
+// Describes one member's call. Plain data that peers read while they wait.
 struct Signature {
   static constexpr int kDims = 4;
 
@@ -23,26 +24,27 @@ struct Signature {
   int32_t dtype = 0;  // of the first tensor
   int32_t root = -1;
   int32_t kind = 0;           // kScan; kMergeCall: a MergeFor
-  int32_t element_bytes = 0;  // of the host's operator; 0: the dtype's
-  int32_t axis = -1;          // of the first tensor, from the front; -1: it is not cut or joined
-  bool contributes = false;   // its options say how many contributions it brings
+  int32_t element_bytes = 0;  // size of the host operator's elements; 0: the dtype's
+  int32_t axis = -1;          // of the first tensor, counted from the front; -1: no tensor is cut or joined
+  bool contributes = false;   // the call's options specify a number of contributions
   bool weighted = false;
   int8_t numerics = 0;             // DIST_NUMERICS_...
   int8_t asynchronous = 0;         // 1: the collective is asynchronous; 2: it is planned
   int32_t ndim = 0;                // of the first tensor; kHaloExchange, kReshard: of the whole
   dist_status returned = DIST_OK;  // kReturn: the function's status
-  int64_t shape[kDims] = {};       // its first dimensions; kHaloExchange: the shape of the grid
+  int64_t shape[kDims] = {};       // the first dimensions; kHaloExchange: the shape of the grid
   int64_t tensors = 0;
   int64_t elements = 0;  // of all tensors
-  // kMergeCall, the host's operator: its address, which means something in this process alone.
+  // kMergeCall and host operators: an address, which is only meaningful in this process.
   const void* function = nullptr;
-  uint64_t digest = 0;  // equal where all of the above, each tensor's shape and the tag are equal
-  // The same without `function`, so that processes can compare it. For them, functions differ by their tags.
+  uint64_t digest = 0;  // equal if all of the above, the shapes of all tensors and the tag are equal
+  // Like `digest`, but without `function`, so that processes can compare it. Between processes, functions
+  // differ only by their tags.
   uint64_t shared_digest = 0;
   char tag[DIST_MAX_TAG_BYTES] = "";
 };
 
-// Adds to a signature's digest. Not cryptographic: it finds mistakes, not attacks.
+// Mixes a value into a signature's digest. Not cryptographic: it detects mistakes, not attacks.
 inline uint64_t mix(uint64_t digest, uint64_t value) noexcept {
   digest = (digest ^ value) * 0x9E3779B97F4A7C15ull;
   return digest ^ (digest >> 29);
@@ -53,10 +55,10 @@ inline uint64_t mix_text(uint64_t digest, const char* text) noexcept {
   return digest;
 }
 
-// Sets the tag and completes both digests: mixes the remaining fields into what `digest` already holds.
+// Sets the tag and completes both digests, mixing the remaining fields into the current value of `digest`.
 void close_digest(Signature& signature, const char* tag) noexcept;
 
-// The signature of a member that leaves its function, with a complete digest. The member sets `returned`.
+// The signature of a member that leaves its function, with complete digests. The member sets `returned`.
 const Signature& departure() noexcept;
 
 // "all_reduce"; for a merge call, the function that the host called: "replica_variable".
@@ -71,37 +73,38 @@ const char* collective_name(Collective collective) noexcept;
 enum class Trouble {
   kNone,
   kDisagreement,
-  kDeadline,     // the collective's own
-  kRunDeadline,  // the run's
+  kDeadline,     // of the collective
+  kRunDeadline,  // of the run
   kCancelled
 };
 
-// What is known when a collective fails. Spans have one entry for each member.
+// The facts that are known when a collective fails. The spans have one entry for each member.
 struct Evidence {
   Trouble trouble = Trouble::kDisagreement;
   std::span<const Signature* const> signatures;  // NULL: the member has not arrived
-  std::span<const ErrorRecord* const> failures;  // of members that left with an error; NULL elsewhere
+  std::span<const ErrorRecord* const> failures;  // of members that left with an error; otherwise NULL
   const int32_t* seats = nullptr;                // the members'; NULL: their ranks
   int32_t group = 0;                             // number of the group; 0: all replicas
-  int64_t sequence = 0;                          // the collective's number in the run
+  int64_t sequence = 0;                          // number of the collective in the run
   int64_t waited_ns = 0;                         // kDeadline, kRunDeadline
-  int64_t given_ns = 0;                          // kRunDeadline: the run's whole time
+  int64_t given_ns = 0;                          // kRunDeadline: the run's timeout
   Naming naming;                                 // of all members of the pool
-  const char* reason = nullptr;                  // kCancelled: what the host said; NULL: nothing
+  const char* reason = nullptr;                  // kCancelled: the host's reason; NULL: none
 };
 
 // Sets error.hint for a failure of this member.
 void hint_to_mend(ErrorRecord& error, const MemberName& failed) noexcept;
 
-// Whether the culprit can be named though members are missing: a member left, or more than half of all agree.
+// Whether the culprit can be named although members are missing: a member left, or more than half of all
+// members agree.
 bool decidable(const Evidence& evidence) noexcept;
 
-// The one report that every member gets. The culprit is the member that left; else the minority; else, in a
-// tie, all that differ from the lowest id. For a deadline, the culprits are the members that did not come. At
-// the run's deadline, missing members need not be the cause, so the message says how long the others had
-// waited.
+// The report that every member gets. The culprit is the member that left; otherwise the minority; in a tie,
+// all members that differ from the one with the lowest id. If a deadline has passed, the culprits are the
+// members that did not arrive. At the run's deadline the missing members need not be the cause, so the
+// message states how long the others had waited.
 ErrorRecord verdict(const Evidence& evidence) noexcept;
-// What every report on these signatures begins with, for one whose reason lies elsewhere.
+// The common first part of a report on these signatures, for a failure with another reason.
 ErrorRecord opening(const Evidence& evidence) noexcept;
 
 }  // namespace dist

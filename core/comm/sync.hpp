@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the protocol of rounds uses of the machine: atomics, sleep, barriers, time. The protocol is a template
-// on it, so that tests/model explores all interleavings of the same source.
+// The machine as the round protocol sees it: atomics, sleeping, barriers and time. The protocol is a template
+// on this type, so that tests/model can explore all interleavings of the same source.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,16 @@
 
 namespace dist {
 
-// The machine and its operating system.
+// The real machine and its operating system.
 struct OsSync {
   template <class T>
   using Atomic = std::atomic<T>;
 
-  // False where one look suffices: tests/model tries every moment for a look, and a look that fails changes
-  // nothing, so that it needs no second one.
+  // False if a single load suffices: tests/model tries every possible moment for a load, and a failed load
+  // changes nothing, so no second one is needed.
   static constexpr bool kSpins = true;
 
-  // For use between a store and a load that only rare_barrier() orders: keeps the compiler from exchanging
+  // For use between a store and a load that only rare_barrier() orders: prevents the compiler from reordering
   // them.
   static void compiler_barrier() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
   static void rare_barrier() noexcept { dist::rare_barrier(); }
@@ -34,7 +34,7 @@ struct OsSync {
   }
   static void unpark_all(const Atomic<uint32_t>& word) noexcept { dist::unpark_all(word); }
 
-  // For loops that end when another thread has done something.
+  // For loops that wait for another thread.
   static void yield() noexcept { yield_this_thread(); }
   static void pause() noexcept { spin_pause(); }
   static void prefetch(const void* memory) noexcept { __builtin_prefetch(memory); }
@@ -44,8 +44,8 @@ struct OsSync {
   static CpuSet allowed_cpus() noexcept { return cpus_of_this_thread(); }
   static bool move_to(const CpuSet& cpus) noexcept { return step_onto(cpus); }
 
-  // Called before plain data is read or written that threads hand to each other by way of an atomic.
-  // tests/model checks there that the atomic orders these accesses.
+  // Called before plain data is read or written that an atomic publishes to other threads. tests/model checks
+  // there that the atomic orders these accesses.
   template <class T>
   static void reading(const T&) noexcept {}
   template <class T>

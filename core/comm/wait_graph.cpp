@@ -28,10 +28,10 @@ void WaitGraph::block(int seat, const Waits& waits) noexcept {
   count(waits, 1);
   if (all_sleep_at(waits) || !is_hopeless(seat) || !find_cycle(seat)) return;
   const ErrorRecord report = describe_cycle(seat);
-  // All rounds are ended before any replica gets the report. Else the first replica to get it would leave,
-  // and another would get a report of its leaving. This is done under the lock, as a woken replica may
-  // destroy its rendezvous once it has the lock. post() waits until that replica no longer sleeps, which
-  // needs no lock.
+  // All rounds are ended before any replica gets the report. Otherwise the first replica to get it would
+  // leave, and another one would get a report of that. This is done under the lock, because a woken replica
+  // may destroy its rendezvous once it has acquired the lock. post() waits until that replica no longer
+  // sleeps, which needs no lock.
   Rendezvous* claimed[DIST_MAX_REPLICAS];
   int num_claimed = 0;
   int32_t at = seat;
@@ -55,8 +55,8 @@ bool WaitGraph::anyone_blocked() noexcept {
   return num_blocked_ != 0;
 }
 
-// Whether one of the replica's rounds misses only replicas for which `awake` is true. A replica whose round
-// is complete, but which has not been woken yet, misses nobody.
+// Whether one of the replica's rounds lacks only replicas for which `awake` is true. A round that is complete
+// but has not woken the replica yet lacks nobody.
 template <class Awake>
 bool WaitGraph::may_wake(int seat, Awake&& awake) const noexcept {
   const Waits& waits = *blocked_[seat].waits;
@@ -67,10 +67,10 @@ bool WaitGraph::may_wake(int seat, Awake&& awake) const noexcept {
   return false;
 }
 
-// Begins with all sleeping replicas as hopeless, and strikes out those that may be woken, until nothing
-// changes. Returns whether `start` is left.
+// Starts with all sleeping replicas as hopeless and removes those that may be woken, until nothing changes.
+// Returns whether `start` remains.
 bool WaitGraph::is_hopeless(int start) noexcept {
-  // Nearly always some round misses only replicas that are at work, or have been woken from another one.
+  // Nearly always some round lacks only replicas that are running or have been woken from another round.
   const auto woken = [&](int32_t missing) {
     const Waits& waits = *blocked_[missing].waits;
     return waits.size() == 1 && all_missing(waits.at(0), [](int32_t) { return false; });
@@ -92,8 +92,8 @@ bool WaitGraph::is_hopeless(int start) noexcept {
 }
 
 // Searches depth first among hopeless replicas, from each one to those that it waits for. On success, `from`
-// leads around the cycle, from a replica to the one that waits for it. None is found if `start` is not in the
-// cycle itself, but waits for one that has just been condemned.
+// leads around the cycle, from a replica to the one that waits for it. Finds nothing if `start` is not on the
+// cycle but waits for a replica whose round has just failed.
 bool WaitGraph::find_cycle(int start) noexcept {
   ++search_;
   int depth = 0;
@@ -125,7 +125,7 @@ ErrorRecord WaitGraph::describe_cycle(int last) const noexcept {
   ErrorRecord report;
   report.code = DIST_ABORTED;
   int used = 0;
-  // The message follows the direction of the waiting, which is the reverse of `from`.
+  // The message follows the direction of waiting, which is the reverse of `from`.
   int32_t order[DIST_MAX_REPLICAS];
   int n = 0;
   int32_t at = last;

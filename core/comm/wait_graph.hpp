@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wait graph: which replica sleeps in which rounds, so that replicas which wait for each other in different
-// groups are found at once.
+// Wait graph: records which replica sleeps in which rounds, so that replicas that wait for each other in
+// different groups are found at once instead of at the deadline.
 //
-// A round needs all of its members. A replica sleeps until one round, or any of several, is over, and comes
-// to no other round before that. It is hopeless if each of these rounds misses a hopeless replica: then no
-// replica of a set ever wakes, and their waiting contains a cycle. Only replicas that are about to sleep look
-// for one, so the steady path is not concerned.
+// A round needs all of its members. A sleeping replica wakes when one of the rounds it waits for ends, and it
+// enters no other round before that. A replica is deadlocked if each of these rounds lacks a deadlocked
+// replica; the members of such a set never wake, and their waits contain a cycle. Only replicas that are
+// about to sleep search for cycles, so the steady path pays nothing.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@
 
 namespace dist {
 
-// How reports call those who have ranks somewhere.
+// How reports name members.
 class MemberNames {
  public:
-  // A member's rank among all replicas, by which `naming` knows it.
+  // A member's rank among all replicas, as used by `naming`.
   virtual int seat(int rank) const noexcept = 0;
   virtual Naming naming() const noexcept = 0;
 
@@ -37,15 +37,15 @@ class Rendezvous : public MemberNames {
  public:
   virtual int size() const noexcept = 0;
   virtual int32_t number() const noexcept = 0;
-  // Whether a member has come to a round that has not ended.
+  // Whether a member has arrived at a round that has not ended.
   virtual bool arrived(int rank, uint32_t round) const noexcept = 0;
-  // What that member came for, and the round's number in the run.
+  // The member's signature, and the round's number in the run.
   virtual const Signature& signature(int rank, uint32_t round, int64_t* out_sequence) const noexcept = 0;
-  // Ends the rounds; true: the caller has to give the report, by post().
+  // Ends the rounds. If it returns true, the caller must supply the report with post().
   virtual bool claim() noexcept = 0;
   virtual void post(const ErrorRecord& report) noexcept = 0;
 
-  // The graph's, under its mutex: how many replicas sleep for one round, which is here.
+  // Belongs to the graph and its mutex: the number of replicas that sleep here for a single round.
   int sleeping_here = 0;
 
  protected:
@@ -55,11 +55,11 @@ class Rendezvous : public MemberNames {
 // One round that a replica sleeps for.
 struct Wait {
   Rendezvous* where;
-  int rank;        // the replica's, there
-  uint32_t round;  // 0: there is one only
+  int rank;        // the replica's rank there
+  uint32_t round;  // 0: the rendezvous has only one round
 };
 
-// The rounds of one sleep: it ends when any of them is over.
+// The rounds that a replica sleeps for; it wakes when any of them ends.
 class Waits {
  public:
   virtual std::size_t size() const noexcept = 0;
@@ -77,25 +77,25 @@ class WaitGraph {
   WaitGraph(const WaitGraph&) = delete;
   WaitGraph& operator=(const WaitGraph&) = delete;
 
-  // A replica is about to sleep. Where this closes a cycle, all rounds on it are condemned.
+  // Call this when a replica is about to sleep. If that closes a cycle, all rounds on the cycle fail.
   void block(int seat, const Waits& waits) noexcept;
   void unblock(int seat) noexcept;
-  // Whether some replica waits.
+  // Whether any replica sleeps.
   bool anyone_blocked() noexcept;
 
  private:
   struct Blocked {
     const Waits* waits = nullptr;
-    // What the search writes.
+    // Written by the search.
     bool hopeless = false;
-    uint32_t searched = 0;  // the latest search that has seen this replica
-    // The replica that waits for this one, and in which of its rounds.
+    uint32_t searched = 0;  // the latest search that has visited this replica
+    // The replica that waits for this one, and the round in which it does.
     int32_t from = -1;
     std::size_t via = 0;
   };
 
-  // Calls visit(seat) for each member that has not come to the round, until it returns false. True: it never
-  // did.
+  // Calls visit(seat) for each member that has not arrived at the round, until it returns false. Returns true
+  // if it never did.
   template <class Visit>
   static bool all_missing(const Wait& wait, Visit&& visit) noexcept {
     for (int rank = 0; rank < wait.where->size(); ++rank) {
@@ -107,13 +107,13 @@ class WaitGraph {
     num_blocked_ += more;
     if (waits.size() == 1) waits.at(0).where->sleeping_here += more;
   }
-  // Whether all replicas that sleep do so in rounds of one group, to which they have come. (Who waits for a
-  // work, whose round is 0, may not have come to it.)
+  // Whether all sleeping replicas sleep in rounds of one group at which they have arrived. (A replica that
+  // waits for a work, whose round is 0, may not have arrived.)
   bool all_sleep_at(const Waits& waits) const noexcept {
     return waits.size() == 1 && waits.at(0).round != 0 && waits.at(0).where->sleeping_here == num_blocked_;
   }
-  // Whether a replica that is missing in a round sleeps. If it still does so in an earlier round of the same
-  // place, that one has come together, and it has been woken.
+  // Whether a replica that is missing in a round sleeps. If it still appears in an earlier round of the same
+  // place, that round is complete and the replica has been woken.
   bool sleeps(int32_t missing, const Wait& round) const noexcept {
     const Waits* const waits = blocked_[missing].waits;
     if (waits == nullptr || waits->size() != 1) return waits != nullptr;
@@ -130,12 +130,12 @@ class WaitGraph {
   const int num_replicas_;
   std::mutex mutex_;
   int num_blocked_ = 0;
-  uint32_t search_ = 0;         // searches so far
+  uint32_t search_ = 0;         // number of searches
   Blocked* blocked_ = nullptr;  // by seat
   int32_t* stack_ = nullptr;
 };
 
-// While it lives, the replica counts as asleep.
+// The replica counts as asleep while this object exists.
 class BlockedHere {
  public:
   BlockedHere(WaitGraph* graph, int seat, const Waits& waits) noexcept : graph_(graph), seat_(seat) {
@@ -152,7 +152,7 @@ class BlockedHere {
   const int seat_;
 };
 
-// One round.
+// A sleep for a single round.
 class OneWait final : public Waits {
  public:
   OneWait(Rendezvous& where, int rank, uint32_t round) noexcept : wait_{&where, rank, round} {}

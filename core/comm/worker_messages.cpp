@@ -33,7 +33,7 @@ void put(WireWriter& writer, const Signature& s) noexcept {
   writer.put(s.tag);
 }
 
-// Numbers that only go into words are not looked at.
+// Numbers that are only printed are not validated.
 void take(WireReader& reader, Signature& s) noexcept {
   s.collective = static_cast<Collective>(
       reader.take_in<int32_t>(static_cast<int32_t>(Collective::kNone) + 1, kLastCollective));
@@ -138,7 +138,7 @@ Reading WorkerNotice::read(const std::byte* from) noexcept {
   reader.take(record.expected);
   reader.take(record.received);
   reader.take(record.hint);
-  // A status without a name would be no reason.
+  // A status without a name would explain nothing.
   const bool named = known_status_name(record.code) != nullptr;
   return reader.good() && named && reader.left() == 0 ? Reading::kGood : Reading::kBad;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers say to each other, besides the tensors: headers and notices, as they are in memory and as bytes.
+// The messages between workers other than tensor data: headers and notices, in memory and as bytes.
 //
-// A message begins with a magic number and a version, which all versions of the protocol have there, and a header
-// has one size in all of them: so a worker of another version can be told by its name.
+// Every version of the protocol begins a message with the same magic number and the version, and uses the
+// same header size. So a worker of another version can be recognized and named.
 #pragma once
 
 #include <cstddef>
@@ -16,39 +16,39 @@ namespace dist {
 inline constexpr uint32_t kWorkerMagic = 0x4C44'5748;
 inline constexpr uint32_t kWorkerVersion = 7;
 
-// Whether a message can be read.
+// The result of decoding a message.
 enum class Reading : uint8_t { kGood, kOtherVersion, kBad };
 
-// What one worker says about one collective. Behind that lie the payloads of its members, if they are small: then there is
-// no further message.
+// One worker's announcement of one collective. If the payloads of its members are small, they follow
+// inside this message, and no further message is needed.
 struct WorkerHeader {
   static constexpr std::size_t kSaidBytes = 320;
-  static constexpr std::size_t kInsideAlign = 64;   // of each payload
-  static constexpr std::size_t kMostInside = 1024;  // of all payloads
+  static constexpr std::size_t kInsideAlign = 64;   // alignment of each payload
+  static constexpr std::size_t kMostInside = 1024;  // size of all payloads
   static constexpr std::size_t kBytes = kSaidBytes + kMostInside;
   static constexpr uint64_t kSizesVary = UINT64_MAX;
 
   uint32_t version = kWorkerVersion;
-  int32_t members = 0;         // of this worker
-  uint64_t all_members = 0;    // a digest of how many members it takes each worker to have
-  bool complete = false;       // its members' payloads have their tensors' elements
-  uint64_t payload_bytes = 0;  // of each member's payload, or kSizesVary
-  uint64_t staging_bytes = 0;  // that it may use at a time
-  int32_t last = -1;           // of its members the last to come: what it calls that one
-  int64_t last_alone_ns = -1;  // how long its others, all there, waited for it; -1: there are none
-  Signature signature;         // without addresses; its digest is the shared one
+  int32_t members = 0;         // number of this worker's members
+  uint64_t all_members = 0;    // digest of the number of members that it assumes for each worker
+  bool complete = false;       // the payloads contain the elements of all tensors
+  uint64_t payload_bytes = 0;  // size of each member's payload, or kSizesVary
+  uint64_t staging_bytes = 0;  // its limit for tensor bytes in flight
+  int32_t last = -1;           // the global number of its member that arrived last
+  int64_t last_alone_ns = -1;  // how long its other members waited for that one; -1: there are none
+  Signature signature;         // without addresses; its digest is the shared digest
 
-  // Whether the payloads are inside, one behind the other. `members` is known to be right.
+  // Whether the payloads are inside, one after the other. `members` must have been validated.
   bool payloads_inside() const noexcept {
     return payload_bytes <= kMostInside && inside_bytes() <= kMostInside / static_cast<uint64_t>(members);
   }
-  // From one payload inside to the next.
+  // The distance from one payload inside to the next.
   std::size_t inside_bytes() const noexcept {
     return (static_cast<std::size_t>(payload_bytes) + kInsideAlign - 1) / kInsideAlign * kInsideAlign;
   }
 
   void write(std::byte* to) const noexcept;
-  // Where it says kOtherVersion, `version` is there.
+  // With kOtherVersion, only `version` is valid.
   Reading read(const std::byte* from) noexcept;
 };
 
@@ -58,15 +58,15 @@ struct WorkerNotice {
                                         sizeof(ErrorRecord::expected) + sizeof(ErrorRecord::received) +
                                         sizeof(ErrorRecord::hint);
 
-  uint64_t completed = 0;  // leave: collectives, all of whose messages have been sent
-  uint64_t begun = 0;      // leave: asynchronous collectives, which have all ended where the code is OK
-  uint64_t planned = 0;    // leave: rounds of plans that have begun
+  uint64_t completed = 0;  // leave: number of collectives whose messages have all been sent
+  uint64_t begun = 0;      // leave: number of asynchronous collectives; all have completed if the code is OK
+  uint64_t planned = 0;    // leave: number of rounds of plans that have begun
   bool reported = false;   // leave: a report was sent before
-  uint64_t parts = 0;      // leave: of which groups of some replicas there are notices too, as bits
-  uint64_t failed = 0;     // leave: runs until now in which collectives have failed on this worker
+  uint64_t parts = 0;      // leave: the parts that send notices of their own, as bits
+  uint64_t failed = 0;     // leave: number of runs so far in which collectives failed on this worker
   uint32_t announced =
-      0;               // leave: what holds from this end of a run on, as bits; of the leader for all workers
-  ErrorRecord record;  // leave: why, where its code is not OK; report: that
+      0;  // leave: announced bits, valid from this end of a run on; the leader's apply to all workers
+  ErrorRecord record;  // leave: the failure, if its code is not OK; report: the report
 
   void write(std::byte* to) const noexcept;
   Reading read(const std::byte* from) noexcept;

@@ -118,7 +118,7 @@ bool WorkerRound::is_payload(const Transfer& transfer) noexcept {
 }
 
 bool WorkerRound::settled() noexcept {
-  // A payload that has been sent ahead, and for which there is no credit, waits until its receiver has read the header.
+  // A payload that was sent ahead but exceeds the credit waits until its receiver has read the header.
   const bool ahead = phase_ == Phase::kHeaders || phase_ == Phase::kSizes;
   const auto settled = [&](int, const Transfer& transfer) {
     return done(transfer) || (ahead && transfer.end() == Transfer::End::kUnderWay && is_payload(transfer));
@@ -127,7 +127,7 @@ bool WorkerRound::settled() noexcept {
          !(phase_ == Phase::kHeaders && others_know_other_members());
 }
 
-// While all that this worker can see itself is as it should be.
+// Reports this only if everything that this worker can check itself is correct.
 bool WorkerRound::others_know_other_members() noexcept {
   bool differ = false;
   bool right = true;
@@ -187,7 +187,8 @@ void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::s
   });
 }
 
-// Others bring as much where they bring the same. Who has no memory for that says so before it sends its own.
+// If the others came for the same collective, their payloads are as large as this worker's. A worker without
+// memory for them must report that before it sends its own.
 bool WorkerRound::reserve_for_alike() noexcept {
   if (sizes_vary(own_)) return false;
   for (int p = 0; p < members_.num_members(); ++p) {
@@ -234,7 +235,7 @@ WorkerRound::Problem WorkerRound::read_headers() noexcept {
   return {agree ? Fault::kNone : Fault::kDisagreement};
 }
 
-// Where the members of a worker bring payloads of their own sizes.
+// Exchanges the sizes of payloads with workers whose members have payloads of different sizes.
 void WorkerRound::ask_for_sizes() noexcept {
   WireWriter writer(own_size_bytes_.data());
   for (const uint64_t bytes : own_sizes_) writer.put(bytes);

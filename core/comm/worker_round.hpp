@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerRound: the messages of one collective between workers, for one after another, while nobody waits: who has time
-// looks whether a phase has ended, and goes on to the next.
+// WorkerRound: the messages of one collective after another between workers. No function waits: a thread that
+// has time checks whether a phase has ended and starts the next one.
 //
-//     begin()     headers go out: what this worker's members came for; and what they bring, where all of it goes at once
-//     proceed()   when settled(): from headers to sizes, where those of the members differ, and to payloads; then
-//                 here() says that what all members bring lies in this worker's memory
-//     pass()      afterwards, as often as needed: tensors go from worker to worker; they are there when settled()
-//     take_back() gives it up: all memory is this worker's again
+//     begin()     sends headers: what this worker's members came for, and, if it fits, everything that they bring
+//     proceed()   call it when settled(): goes from headers to payload sizes, if those of the members differ, and
+//                 to payloads; then here() is true, and what all members bring is in this worker's memory
+//     pass()      afterwards, as often as needed: exchanges tensors; they have arrived when settled()
+//     take_back() abandons the round: all memory belongs to this worker again
 //
-// Messages are told apart by the run, the group, the stream and the collective's number in it. A stream is a series of
-// collectives that all workers number alike; each has a WorkerRound of its own.
+// Messages are identified by the run, the group, the stream and the collective's number in the stream. A
+// stream is a series of collectives that all workers number identically; each stream has its own WorkerRound.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@
 
 namespace dist {
 
-// Bytes that a member brings to a collective, or that came from one.
+// The bytes that a member brings to a collective, or that arrived from another worker's member.
 class Payload {
  public:
   explicit Payload(Memory& memory) noexcept : memory_(memory) {}
@@ -39,14 +39,15 @@ class Payload {
   ~Payload() { memory_.free(data_, room_, kAlign); }
   Payload& operator=(const Payload&) = delete;
 
-  // What was in it is lost. `spare`: with room for more, so that sizes that grow a little from call to call do not
-  // allocate each time.
+  // The previous content is lost. `spare`: allocate more than needed, so that sizes that grow slightly from
+  // call to call do not cause an allocation each time.
   Status resize(std::size_t bytes, bool spare = true) noexcept;
   std::byte* data() noexcept { return data_; }
   const std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // Of a member's own: it says all that the member brings, the elements of its tensors too.
+  // For a member's own payload: it contains everything that the member brings, including the elements of its
+  // tensors.
   bool complete = true;
 
  private:
@@ -58,7 +59,7 @@ class Payload {
   std::size_t bytes_ = 0;
 };
 
-// What goes to one worker and comes from it at a time. 0 bytes: nothing.
+// The data sent to one worker and received from it in one pass. 0 bytes: nothing.
 struct Passage {
   const std::byte* send = nullptr;
   std::size_t send_bytes = 0;
@@ -66,14 +67,14 @@ struct Passage {
   std::size_t receive_bytes = 0;
 };
 
-// Who the members are: worker by worker.
+// The members of all workers, in the order of workers.
 struct WorkerMembers {
-  std::span<const int> firsts;  // the first member of each worker, and the number of all
-  int me = 0;                   // the worker
+  std::span<const int> firsts;  // the rank of each worker's first member, then the number of all members
+  int me = 0;                   // this worker
 
   int num_workers() const noexcept { return static_cast<int>(firsts.size()) - 1; }
   int num_members() const noexcept { return firsts.back(); }
-  // The first one of the worker behind the last is the number of all.
+  // For one past the last worker, this is the number of all members.
   int first_of(int worker) const noexcept { return firsts[static_cast<std::size_t>(worker)]; }
   int count_of(int worker) const noexcept { return first_of(worker + 1) - first_of(worker); }
   int first() const noexcept { return first_of(me); }
@@ -82,33 +83,33 @@ struct WorkerMembers {
 
 class WorkerRound {
  public:
-  // A payload is at most so much longer than this worker's longest: they differ in few things.
+  // Limit for how much longer a payload may be than this worker's longest one; payloads differ in few fields.
   static constexpr std::size_t kMostBeside = std::size_t{1} << 20;
 
-  // What keeps workers from going on, besides what has become of a message.
+  // Why the workers cannot continue, apart from failed messages.
   enum class Fault : uint8_t {
     kNone,
-    kHeader,        // of another version, unreadable, or with another number of members
-    kDisagreement,  // they came for different things
-    kTooLong,       // a payload
-    kNoMemory       // here
+    kHeader,        // wrong version, unreadable, or another number of members
+    kDisagreement,  // the workers came for different collectives
+    kTooLong,       // a payload is too long
+    kNoMemory       // this worker has no memory
   };
   struct Problem {
     Fault fault = Fault::kNone;
     int worker = -1;  // kHeader, kTooLong
   };
 
-  // Who came last of a worker's members; see WorkerHeader.
+  // The member of a worker that arrived last; see WorkerHeader.
   struct Last {
     int32_t name = -1;
     int64_t alone_ns = -1;
   };
 
-  // Streams: the kinds of messages of each are numbered side by side.
+  // The kinds of messages of each stream have consecutive numbers.
   static constexpr uint32_t kBlocking = 0;
   static constexpr uint32_t kKinds = 8;
 
-  // `members.firsts` and the transport outlive it. Throws std::bad_alloc.
+  // `members.firsts` and the transport must outlive it. Throws std::bad_alloc.
   WorkerRound(Memory& memory, Transport& transport, const WorkerMembers& members);
   ~WorkerRound() { take_back(); }
   WorkerRound(const WorkerRound&) = delete;
@@ -116,41 +117,41 @@ class WorkerRound {
 
   const WorkerMembers& members() const noexcept { return members_; }
 
-  // What a member of this worker brings to the next collective; written before it begins.
+  // The payload of a member of this worker for the next collective. Written before the collective begins.
   Payload& outgoing(int member) noexcept { return outgoing_[static_cast<std::size_t>(member)]; }
-  // Room of a member's own, which is kept, for what it makes of the others' payloads.
+  // A member's own reusable buffer, for the tables that it builds from the others' payloads.
   Payload& tables(int member) noexcept { return tables_[static_cast<std::size_t>(member)]; }
-  // What the members of other workers brought, by their rank among all.
+  // The payload of a member of another worker, by its rank among all members.
   std::span<const std::byte> incoming(int rank) const noexcept {
     return came_[static_cast<std::size_t>(rank)];
   }
 
-  // Of `at`, the run, the group, the series (a stream) and the number count. `most_bytes`: of tensors on their way at a
-  // time, as far as this worker is asked.
+  // Uses the run, the group, the series (the stream) and the number of `at`. `most_bytes`: this worker's
+  // limit for tensor bytes in flight.
   void begin(const MessageKey& at, const Signature& signature, std::size_t most_bytes,
              const Last& last) noexcept;
-  // Whether all messages under way have come to a good end. One that has not stays so: see trouble(). Nor does it end while
-  // another worker takes workers to have other members than this one does: one of the two sees that it is wrong, and says so;
-  // nor before the transport is up to date.
+  // Whether all messages in flight have completed successfully. A message that failed keeps this false; see
+  // trouble(). It is also false while another worker assumes other numbers of members than this one, since
+  // one of the two will detect that and report it, and while the transport is not up to date.
   bool settled() noexcept;
   bool here() const noexcept { return phase_ == Phase::kHere; }
-  // True once a round: all headers have been read since the last look.
+  // True once in a round: all headers have been read since the previous call.
   bool has_just_met() noexcept { return phase_ > Phase::kHeaders && !std::exchange(met_, true); }
-  // From settled() on, while not here().
+  // Call this when settled() and not here().
   Problem proceed() noexcept;
-  // From here() on.
+  // Call this only once here() is true.
   void pass(std::span<const Passage> passages) noexcept;
-  // Nothing is under way any more.
+  // Cancels everything; afterwards nothing is in flight.
   void take_back() noexcept;
-  // Also what was taken back is forgotten.
+  // Like take_back(), and also discards the round's state.
   void reset() noexcept;
 
   uint32_t stream() const noexcept { return at_.series; }
   uint64_t number() const noexcept { return at_.number; }
   const Signature& own_signature() const noexcept { return own_.signature; }
-  // What the header of another worker says, once it is there.
+  // The header of another worker, once it has arrived.
   bool has_header(int worker) noexcept { return peer(worker).good(); }
-  // Whether it is there, though it may not be readable.
+  // Whether it has arrived, readable or not.
   bool header_is_here(int worker) const noexcept {
     return peers_[static_cast<std::size_t>(worker)].receive_header.end() == Transfer::End::kDone;
   }
@@ -161,16 +162,16 @@ class WorkerRound {
   const WorkerHeader& header(int worker) const noexcept {
     return peers_[static_cast<std::size_t>(worker)].header;
   }
-  // The first message that has come to no good end: whose it was, and how it ended. False: there is none.
+  // The first message that failed: its peer, and how it ended. Returns false if there is none.
   bool trouble(int* out_worker, Transfer::End* out_end) noexcept;
 
-  // ---- From here() on ----
+  // ---- Once here() is true ----
 
-  // The payloads of all members of all workers are complete: the collective has no further messages.
+  // The payloads of all members of all workers are complete, so the collective needs no further messages.
   bool complete() const noexcept { return complete_; }
-  // How much room the worker with the least has for tensors.
+  // The smallest limit of all workers for tensor bytes in flight.
   std::size_t staging_bytes() const noexcept { return staging_bytes_; }
-  // Room for tensors, whose content is lost.
+  // Provides room for tensors; its previous content is lost.
   Status reserve(std::size_t bytes) noexcept { return staging_.resize(bytes, false); }
   std::byte* staging() noexcept { return staging_.data(); }
 
@@ -180,7 +181,7 @@ class WorkerRound {
   struct Peer {
     explicit Peer(Memory& memory)
         : sizes(&memory), size_bytes(&memory), receive_payloads(&memory), send_payloads(&memory) {}
-    // Its header, once that is there and has been read.
+    // Whether its header has arrived and is readable.
     bool good() noexcept;
     WorkerHeader header;
     Reading reading = Reading::kBad;
@@ -197,7 +198,7 @@ class WorkerRound {
 
   Peer& peer(int worker) noexcept { return peers_[static_cast<std::size_t>(worker)]; }
   MessageKey key(Kind kind, uint32_t part = 0) const noexcept;
-  // Each worker begins with the one behind it, so that not all speak to the same one at a time.
+  // Each worker begins with its successor, so that not all workers send to the same one at the same time.
   template <class Body>
   void each_peer_in_turn(Body&& body) noexcept {
     for (int i = 1; i < members_.num_workers(); ++i) {
@@ -211,7 +212,7 @@ class WorkerRound {
       if (w != members_.me) body(w, peer(w));
     }
   }
-  // Calls body(worker, transfer) until that says false, which is returned then.
+  // Calls body(worker, transfer) until it returns false; returns the last result.
   template <class Body>
   bool all_transfers(Body&& body) noexcept;
   bool others_know_other_members() noexcept;
@@ -240,13 +241,14 @@ class WorkerRound {
   std::pmr::deque<Peer> peers_;
   std::pmr::vector<Payload> outgoing_;
   std::pmr::vector<Payload> tables_;
-  std::pmr::vector<Payload> incoming_;  // of those that were not inside headers
+  std::pmr::vector<Payload> incoming_;  // those that did not arrive inside headers
   std::pmr::vector<std::span<const std::byte>> came_;
   std::pmr::deque<Transfer> payload_transfers_;
   Payload staging_;
 };
 
-// Ends a transfer, and returns when it is over: soon, since what is being copied is copied to its end.
+// Cancels a transfer and returns when it is over. This is soon: a copy that is in progress runs to
+// completion.
 inline void end_transfer(Transport& transport, Transfer& transfer) noexcept {
   transport.cancel(transfer);
   while (!transfer.over()) transport.progress();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a worker finds that a collective cannot go on, and what is said about it.
+// How a worker detects that a collective cannot continue, and how the report is made.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
@@ -21,7 +21,7 @@ namespace {
 
 }  // namespace
 
-// What all reports begin with.
+// The common first part of all reports.
 ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status code) noexcept {
   ErrorRecord report = verdict_of(round, Trouble::kNone, 0);
   report.code = code;
@@ -60,7 +60,7 @@ ErrorRecord WorkerMeeting::no_memory(WorkerRound& round, dist_status code) noexc
   return report;
 }
 
-// A header that this worker cannot go on from.
+// The report on a header with which this worker cannot continue.
 ErrorRecord WorkerMeeting::unlike(WorkerRound& round, int worker) noexcept {
   const Reading reading = round.reading(worker);
   const WorkerHeader& header = round.header(worker);
@@ -83,7 +83,7 @@ ErrorRecord WorkerMeeting::unlike(WorkerRound& round, int worker) noexcept {
   return report;
 }
 
-// What keeps the workers from going on with the collective.
+// The report on why the workers cannot continue the collective.
 ErrorRecord WorkerMeeting::report_on(WorkerRound& round, const WorkerRound::Problem& problem) noexcept {
   switch (problem.fault) {
     case WorkerRound::Fault::kHeader: return unlike(round, problem.worker);
@@ -99,10 +99,12 @@ ErrorRecord WorkerMeeting::report_of(WorkerRound& round, Trouble trouble, int64_
   return verdict_of(round, trouble, waited_ns);
 }
 
-// Whether it has left, and will never come to this collective. Of the blocking ones the notice says how many were
-// completed. What a worker that failed has begun of other streams is given up; one that left well has completed it: the
-// notice says how many asynchronous ones it began, and how many rounds of plans: where as many have met here, this one is
-// none of them, and else their headers are on their way, for a while.
+// Whether a worker has left and will never reach this round. For blocking collectives its notice contains the
+// number of completed ones. If the worker failed, the rounds that it began in other streams are abandoned. If
+// it returned OK, it completed all rounds that it began, and the notice contains their numbers: the number of
+// asynchronous collectives, and the number of rounds of plans. If that many rounds of plans have met here,
+// this round is not among them; otherwise their headers are still in flight, for which this waits a limited
+// time.
 bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
   Peer& other = peer(worker);
   if (!leave_of(other).here() || !leave_of(other).good()) return false;
@@ -117,14 +119,14 @@ bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
   return now - other.left_ns >= kReportGraceNs;
 }
 
-// And not since others had ended one: then it is not the culprit.
+// Whether it has gone, but not because others had ended a collective; in that case it is not the culprit.
 bool WorkerMeeting::left_by_itself(int worker, WorkerRound& round) noexcept {
   if (!has_gone(worker, round)) return false;
   const ErrorRecord& record = leave_of(peer(worker)).notice.record;
   return record.code == DIST_OK || record.culprit.worker < 0;
 }
 
-// kNone: only what all reports begin with.
+// Trouble::kNone selects only the common first part of all reports.
 ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
   const Signature* signatures[DIST_MAX_REPLICAS] = {};
   const ErrorRecord* failures[DIST_MAX_REPLICAS] = {};
@@ -156,14 +158,14 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   if (trouble == Trouble::kNone) return opening(evidence);
   ErrorRecord report = verdict(evidence);
   if (report.code == DIST_DEADLINE_EXCEEDED) {
-    // Of the first that did not come: what is known of the way to it.
+    // Add what is known about the connection to the first worker that did not arrive.
     for (int w = 0; w < n; ++w) {
       char why[160] = "";
       if (w != me_ && named(w) == report.culprit.worker) transport_.why_lost(w, why, sizeof why);
       if (*why != '\0') append(report, "; %s", why);
     }
   }
-  // Which of a worker's replicas it was, says its own report.
+  // The worker's own report tells which of its replicas it was.
   for (int w = 0; w < n; ++w) {
     if (named(w) != report.culprit.worker || failures[w] == nullptr) continue;
     report.culprit.replica = failures[w]->culprit.replica;
@@ -172,7 +174,8 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   return report;
 }
 
-// Of a part: a worker that has left the run without having come here gives no notice of it but the whole's.
+// For a part: a worker that left the run without using the part sends no notice for it, so the whole's notice
+// is used.
 void WorkerMeeting::hear_of_whole() noexcept {
   if (whole_ == nullptr) return;
   each_peer([&](int w, Peer& peer) {
@@ -189,14 +192,14 @@ void WorkerMeeting::hear_of_whole() noexcept {
   });
 }
 
-// Whether worker 0's report is about this collective. Blocking ones that worker 0 has completed end well here too, as soon
-// as their messages are here.
+// Whether worker 0's report concerns this collective. A blocking collective that worker 0 has completed also
+// completes here, as soon as its messages have arrived.
 bool WorkerMeeting::is_told_of(const WorkerRound& round) noexcept {
   return !report_.good() || round.stream() != WorkerRound::kBlocking ||
          report_.notice.completed < round.number();
 }
 
-// What notices say.
+// Looks for failures that notices report.
 bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
   hear_of_whole();
   if (me_ != 0 && report_.here() && is_told_of(round)) {
@@ -214,7 +217,7 @@ bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
     } else if (has_gone(w, round)) {
       left = left || left_by_itself(w, round);
       if (left_by_itself(w, round)) return;
-      // What it was told holds for all.
+      // The report that it received is valid for all workers.
       *out = {leave_of(other).notice.record, true};
       found = true;
     }
@@ -223,7 +226,6 @@ bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
   return found || left;
 }
 
-// Why the collective cannot go on here, as far as this worker knows or has been told; false: nothing is wrong.
 int WorkerMeeting::first_lost() noexcept {
   int first = -1;
   each_peer([&](int w, const Peer&) {
@@ -232,6 +234,8 @@ int WorkerMeeting::first_lost() noexcept {
   return first;
 }
 
+// Explains why the collective cannot continue, as far as this worker has found out or been informed. Returns
+// false if nothing is wrong.
 bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
   const std::lock_guard lock(mutex_);
   if (find_told(round, out)) return true;
@@ -239,16 +243,17 @@ bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
   Transfer::End end;
   if (!round.trouble(&worker, &end)) {
     if (transport_.up_to_date()) return false;
-    // Who stood still, and is not answered any more, has been given up, whatever it has of the others.
+    // A worker that stood still and gets no answer any more has been given up, whatever it has received from
+    // the others.
     worker = first_lost();
     if (worker < 0) return false;
     end = Transfer::End::kLost;
   }
   switch (end) {
-    // Who leaves because worker 0 is lost is not the cause.
+    // A worker that leaves because worker 0 is lost is not the cause.
     case Transfer::End::kLost: *out = {lost(round, transport_.lost(0) ? 0 : worker), false}; break;
     case Transfer::End::kMisfit: *out = {broken(round, worker, "a message of another size"), false}; break;
-    // Nobody but close() cancels what is waited for.
+    // Only close() cancels transfers that are waited for.
     default: *out = {lost(round, me_), false}; break;
   }
   return true;
@@ -258,7 +263,7 @@ WorkerMeeting::LeaderSays WorkerMeeting::ask_leader() noexcept {
   hear_of_whole();
   if (report_.transfer.over())
     return report_.here() && report_.good() ? LeaderSays::kReport : LeaderSays::kNothing;
-  // It has left without a word, or a report is still to come behind that notice.
+  // Either the leader has left without a report, or its notice announces that one will follow.
   Peer& leader = peer(0);
   if (transport_.lost(0)) return LeaderSays::kNothing;
   if (leave_of(leader).here() && !(leave_of(leader).good() && leave_of(leader).notice.reported))
@@ -278,7 +283,8 @@ void WorkerMeeting::tell_all(const ErrorRecord& report) noexcept {
   });
 }
 
-// The run ends here with one report: the leader's where there is one, else what was found first.
+// Ends the run with one report: the leader's if there is one, otherwise the first failure that was found
+// here.
 bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
   const std::lock_guard lock(mutex_);
   if (group_.poisoned()) return true;
@@ -289,7 +295,7 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
     failing_since_ns_ = steady_now_ns();
     if (me_ == 0) tell_all(found_.report);
   }
-  // All who hear of what was told say the same.
+  // A report received from another worker is used as it is, so all its receivers return the same one.
   if (me_ != 0 && !found_.told) {
     const LeaderSays says = ask_leader();
     if (says == LeaderSays::kNothingYet) return false;

@@ -61,7 +61,7 @@ void WorkerMeeting::cancel_all() noexcept {
   });
 }
 
-// All but what listens for the ends of runs.
+// Cancels everything except the receives for the ends of runs.
 void WorkerMeeting::cancel_run() noexcept {
   round_->reset();
   each_peer([&](int, Peer& peer) {
@@ -90,7 +90,7 @@ void WorkerMeeting::begin_run() noexcept {
   planned_.store(0, std::memory_order_relaxed);
   planned_met_ = 0;
   reported_.store(false, std::memory_order_relaxed);
-  // relaxed: members see them by what lets them into the run.
+  // relaxed: members see these stores through whatever admits them to the run.
   counted_.store(0, std::memory_order_relaxed);
   awaited_ = 0;
   released_.value.store(0, std::memory_order_relaxed);
@@ -103,12 +103,12 @@ void WorkerMeeting::begin_run() noexcept {
   listening_.store(false, std::memory_order_relaxed);
   failing_ = false;
   if (whole_ != nullptr) return;
-  // Of the run before, others may still say how it ended: hear_of_run_before().
+  // Peers may still have to report how the previous run ended: hear_of_run_before().
   transport_.forget(0, run_ - 1);
   listen();
 }
 
-// For the notices of this run.
+// Posts the receives for this run's notices.
 void WorkerMeeting::listen() noexcept {
   const auto listen = [&](int worker, Kind kind, Incoming& incoming) {
     incoming.read = false;
@@ -120,7 +120,7 @@ void WorkerMeeting::listen() noexcept {
     listen(w, kLeaves, leave_of(peer));
   });
   if (me_ != 0) listen(0, kReports, report_);
-  // release: who finds it done may look at what is received.
+  // release: a thread that sees the flag may access what the receives write.
   listening_.store(true, std::memory_order_release);
 }
 
@@ -168,8 +168,8 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool coll
   each_peer([&](int w, Peer& peer) {
     transport_.send(w, notice(kLeaves), own_leave_, WorkerNotice::kBytes, peer.send_leave);
   });
-  // Nobody may come back here for long, and a transport has no thread of its own: what has been said goes out
-  // first. It needs no peer, but for its credit.
+  // This worker may not return here for a long time, and a transport has no thread of its own, so the notices
+  // are sent before this returns. That depends on no peer except for its credit.
   const int64_t begin = steady_now_ns();
   for (bool out = false; !out && steady_now_ns() - begin < kReportGraceNs;) {
     transport_.progress();
@@ -194,14 +194,14 @@ bool WorkerMeeting::look_for_run_before(int* out_missing) noexcept {
   uint64_t failed = own_failed_.load(std::memory_order_relaxed);
   each_peer([&](int, const Peer& peer) { failed += peer.failed; });
   failed_.store(failed, std::memory_order_relaxed);
-  // release: with what has been heard.
+  // release: publishes what the peers have reported.
   heard_run_.store(run_, std::memory_order_release);
   return true;
 }
 
 Status WorkerMeeting::hear_of_run_before(Group& group, uint64_t* out_failed) noexcept {
   if (whole_ != nullptr) return whole_->hear_of_run_before(group, out_failed);
-  // Later rounds of a plan cost one look here.
+  // For later rounds of a plan this is a single load.
   if (heard_run_.load(std::memory_order_acquire) != run_) DIST_TRY(await_run_before(group));
   *out_failed = failed_.load(std::memory_order_relaxed);
   return kOk;
@@ -219,7 +219,7 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
                         "worker %d has not come to the end of the run before this one, in %.3g s", missing,
                         static_cast<double>(waited_ns) * 1e-9);
     }
-    // Its listener is the meeting, whose group's progress may be another one's.
+    // The transport's listener is the meeting; this group's progress word may be another one, so poll.
     constexpr int64_t kLookNs = 1'000'000;
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     word.sleep(seen, host_.slice_ns(kLookNs), group.policy(), [&] { return group.poisoned(); });
@@ -275,7 +275,7 @@ Status WorkerMeeting::await(Over&& over) noexcept {
   Word& word = group_.progress();
   if (over()) return kOk;
   for (;;) {
-    // acquire keeps this before the looks: what happens after them ends the sleep.
+    // acquire keeps this load before the checks: whatever happens after them ends the sleep.
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     transport_.progress();
     if (background_ != nullptr) background_->advance();
@@ -292,7 +292,7 @@ Status WorkerMeeting::await(Over&& over) noexcept {
       return word.value.load(std::memory_order_seq_cst) != seen || group_.poisoned();
     };
     if (spin_until(group_.policy(), changed)) continue;
-    // A transport may have something to do though nothing has happened here.
+    // The transport may need progress() even if nothing has happened here.
     constexpr int64_t kMostNs = 1'000'000;
     word.sleep(seen, host_.slice_ns(kMostNs), group_.policy(), changed);
   }
@@ -304,7 +304,7 @@ Status WorkerMeeting::await_messages() noexcept {
 
 bool WorkerMeeting::release() noexcept {
   const bool goes_on = !group_.poisoned();
-  // release: who sees it sees the poison.
+  // release: a member that sees the flag also sees the poison.
   if (!goes_on) ended_.store(true, std::memory_order_release);
   released_.publish(++seen_[0], group_.policy());
   return goes_on;
@@ -312,13 +312,13 @@ bool WorkerMeeting::release() noexcept {
 
 bool WorkerMeeting::await_release(int member) noexcept {
   const uint32_t next = ++seen_[static_cast<std::size_t>(member)];
-  // A carrier that ends it may be ahead.
+  // A carrier that ends the collective may be ahead.
   const auto ready = [&] {
     return static_cast<int32_t>(released_.value.load(std::memory_order_seq_cst) - next) >= 0;
   };
   while (!spin_until(group_.policy(), ready)) {
     if (memory_.forked()) return false;
-    // acquire keeps this load before ready()'s look.
+    // acquire keeps this load before the one in ready().
     const uint32_t seen = released_.value.load(std::memory_order_acquire);
     if (ready()) break;
     released_.sleep(seen, -1, group_.policy(), ready);
@@ -327,7 +327,8 @@ bool WorkerMeeting::await_release(int member) noexcept {
 }
 
 void WorkerMeeting::count_in() noexcept {
-  // acq_rel: each is ordered after those before it, so that the carrier sees what all of them did.
+  // acq_rel: each increment is ordered after the earlier ones, so that the carrier sees what all members have
+  // done.
   const uint64_t before = counted_.fetch_add(1, std::memory_order_acq_rel);
   if ((before + 1) % static_cast<uint64_t>(group_.size() - 1) == 0) group_.progress().advance();
 }
@@ -357,8 +358,8 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
   });
   while (!round_->here()) {
     DIST_TRY(await_messages());
-    // Messages may be of workers that have given it up since: who comes too late has all that it needs of a barrier,
-    // say, and must not end it well alone.
+    // The messages may come from workers that have given this one up since. A worker that is late has, for
+    // example, everything that it needs for a barrier, and must not complete it successfully on its own.
     if (Found found; find_trouble(*round_, &found)) return fail_all(found);
     const WorkerRound::Problem problem = round_->proceed();
     if (problem.fault != WorkerRound::Fault::kNone) return fail_all(problem);

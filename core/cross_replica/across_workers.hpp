@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AcrossWorkers: how an operation of the cross-replica context reaches what the replicas of other workers have. Every
-// worker makes the same calls in the same order, each on one thread.
+// AcrossWorkers: how an operation of the cross-replica context obtains the components of other workers'
+// replicas. Every worker makes the same calls in the same order, each from one thread.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,19 @@ class AcrossWorkers {
  public:
   virtual int num_workers() const noexcept = 0;
   virtual int me() const noexcept = 0;
-  // -1: nobody has it.
+  // Returns -1 if no worker has the replica.
   virtual int worker_of(GlobalReplica replica) const noexcept = 0;
-  // outs[t] = the fold of in[k * n + t] over the contributions k of worker 0, 1, ..., in their order; n is the number of
-  // outs, and every worker brings at least one contribution. MEAN divides by the number of all of them; `numerics` are
-  // DIST_NUMERICS_...
+  // outs[t] = the fold of in[k * n + t] over the contributions k of worker 0, 1, ..., in their order; n is
+  // the number of outs. Every worker must bring at least one contribution. MEAN divides by the total number
+  // of contributions; `numerics` is one of DIST_NUMERICS_....
   virtual Status reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
                         std::span<dist_tensor> outs) = 0;
-  // The workers' tensors, joined along the axis, along which their sizes may differ.
+  // Concatenates the workers' tensors along the axis, in which their sizes may differ.
   virtual Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) = 0;
-  // Every worker gets what worker 0 has. All must give the same tag, which reports show, and detail.
+  // Every worker receives worker 0's tensor. All must pass the same tag, which reports show, and the same
+  // detail.
   virtual Status broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) = 0;
-  // Each word becomes the largest that any worker has there. Tag and detail are as above.
+  // Each word becomes the maximum over all workers. Tag and detail are as above.
   virtual Status largest(std::span<int64_t> words, const char* tag, uint64_t detail) = 0;
 
  protected:

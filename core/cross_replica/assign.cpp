@@ -16,7 +16,7 @@
 namespace dist {
 namespace {
 
-// Whether any element of `tensor` lies in [begin, begin + bytes).
+// Whether any element of `tensor` is in [begin, begin + bytes).
 bool touches(const dist_tensor& tensor, const void* begin, std::size_t bytes) noexcept {
   auto low = reinterpret_cast<intptr_t>(tensor.data);
   const auto size = static_cast<int64_t>(dtype_size(tensor.dtype));
@@ -33,7 +33,7 @@ bool touches(const dist_tensor& tensor, const void* begin, std::size_t bytes) no
   return low < other + static_cast<intptr_t>(bytes) && other < high;
 }
 
-// What replica r gives of a value: its view.
+// A view of replica r's component of a value.
 Status view_of(const CrossReplica& context, const Variable& variable, Value& value, LocalReplica r,
                dist_tensor* out) {
   if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
@@ -51,7 +51,7 @@ Status view_of(const CrossReplica& context, const Variable& variable, Value& val
   return kOk;
 }
 
-// As view_of(), moved to `kept` where writing to the variable's copies would change it half-way.
+// Like view_of(), but copied to `kept` if writing to the variable's copies would change it.
 Status source_of(const CrossReplica& context, const Variable& variable, Value& value, LocalReplica r,
                  ValueRef* kept, dist_tensor* out) {
   DIST_TRY(view_of(context, variable, value, r, out));
@@ -66,7 +66,7 @@ Status source_of(const CrossReplica& context, const Variable& variable, Value& v
   return kOk;
 }
 
-// To every copy, components each to their own.
+// Assigns to every copy; each copy gets its own component.
 Status assign_copies(const CrossReplica& context, Variable& variable, int32_t how, Value& value) {
   const auto n = static_cast<std::size_t>(variable.num_copies());
   std::pmr::vector<ValueRef> kept(n, context.memory);
@@ -87,7 +87,7 @@ Status no_aggregation(const Variable& variable) noexcept {
       variable.name());
 }
 
-// A value of a sum: its parts, one a copy. The value may lie in one of the copies.
+// Assigns the parts of a sum, one to each copy. The value may be in one of the copies.
 Status assign_parts(const CrossReplica& context, Variable& variable, const dist_tensor& value) {
   DIST_TRY(variable.check_assign(DIST_ASSIGN, value, "value"));
   DIST_TRY(check_op(DIST_REDUCE_SUM, variable.dtype()));
@@ -118,7 +118,7 @@ Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t h
   return assign_parts(context, variable, one);
 }
 
-// The fold of what replica 0, 1, ... gave or have.
+// Folds the components of replicas 0, 1, ....
 Status fold(const CrossReplica& context, dist_reduce_op op, std::span<const dist_tensor> tensors,
             ValueRef* out) {
   DIST_TRY(check_numerics_of(context.numerics, tensors[0].dtype));
@@ -131,7 +131,7 @@ dist_reduce_op op_of(const Variable& variable) noexcept {
   return variable.aggregation() == DIST_AGGREGATION_SUM ? DIST_REDUCE_SUM : DIST_REDUCE_MEAN;
 }
 
-// To every copy, what each replica's part of `merged` is reduced to.
+// Reduces `merged` and assigns the result to every copy.
 Status assign_reduced(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
   const dist_reduce_op op = op_of(variable);
   const dist_dtype dtype = variable.dtype();
@@ -158,7 +158,7 @@ Status sum_of_common(const Variable& variable) noexcept {
       variable.name());
 }
 
-// The rows of all replicas of all workers, as one.
+// Concatenates the rows of all replicas of all workers.
 Status join_rows(const CrossReplica& context, std::pmr::vector<Slices>* rows) {
   ValueRef joined[2];
   for (std::size_t part = 0; part < 2; ++part) {
@@ -172,7 +172,8 @@ Status join_rows(const CrossReplica& context, std::pmr::vector<Slices>* rows) {
   return kOk;
 }
 
-// Whether all replicas gave the same object. What the one replica of a worker gave is its own.
+// Whether all replicas passed the same object. With several workers, an object that a worker's only replica
+// passed counts as its own.
 bool is_common(const CrossReplica& context, const Value& merged) noexcept {
   return merged.kind() != DIST_VALUE_PER_REPLICA &&
          (context.workers == nullptr || context.replicas.local() > 1);
@@ -265,8 +266,7 @@ Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Val
 Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
   const bool common = is_common(context, merged);
   const auto n = static_cast<std::size_t>(context.replicas.local());
-  // Central storage has no copies to keep equal: every replica's rows are applied, one replica after the
-  // other.
+  // Central storage has no copies to keep equal: every replica's rows are applied, in the order of replicas.
   const bool first = variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA && !variable.central();
   const bool mean = variable.aggregation() == DIST_AGGREGATION_MEAN && !variable.central();
   if (common && n > 1 && variable.aggregation() == DIST_AGGREGATION_SUM && !variable.central())

@@ -10,7 +10,7 @@
 namespace dist {
 namespace {
 
-// The shortest decimal that is this number of seconds, with a point: "2.5", "120.0".
+// The shortest decimal number of seconds with a decimal point: "2.5", "120.0".
 void write_seconds(int64_t ns, char (&text)[40]) noexcept {
   const auto [end, error] = std::to_chars(text, text + sizeof text - 3, static_cast<double>(ns) / 1e9);
   *end = '\0';

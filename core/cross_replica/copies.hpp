@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and loops that every change of a variable in the cross-replica context begins with.
+// The checks and loops that are common to all changes of a variable in the cross-replica context.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace dist {
 
-// OK for a variable of this strategy, in whose memory it lives. A variable of a strategy with a single
-// replica is a tensor that nobody shares, so that any strategy may change it.
+// Returns OK for a variable of this strategy, in whose memory it lives. A variable of a strategy with a
+// single replica is not shared, so any strategy may change it.
 inline Status check_owner(const CrossReplica& context, const Variable& variable) noexcept {
   if (&variable.memory() == context.memory || variable.plain()) return kOk;
   return failed_precondition(
@@ -22,7 +22,7 @@ inline Status check_owner(const CrossReplica& context, const Variable& variable)
       variable.name());
 }
 
-// Runs body(r) for every copy, the copies of a large variable at the same time.
+// Calls body(r) for every copy, concurrently if the variable is large.
 template <class Body>
 Status for_each_copy(const CrossReplica& context, const Variable& variable, const Body& body) {
   const auto n = static_cast<std::size_t>(variable.num_copies());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrossDevice: cross-device operations as an object, which reduces, broadcasts and gathers values. All of
-// TensorFlow's kinds use libdist's own arithmetic, so that the bits do not depend on the choice. Results of a
-// host's own operator or functions depend on these.
+// CrossDevice: an object that reduces, broadcasts and gathers values. All of TensorFlow's kinds use libdist's
+// own arithmetic, so that the choice does not affect the bits. If the host supplies its own operator or
+// functions, the results are theirs.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ namespace dist {
 using AccumulateFn = void (*)(void* acc, const void* in, std::size_t count, dist_dtype dtype,
                               void* user_data);
 
-// A host's own functions: each writes tensors that libdist has made. NULL: libdist's.
+// The host's own functions, each of which writes to tensors that libdist has allocated. NULL selects
+// libdist's.
 struct HostFunctions {
   dist_reduce_values_fn reduce = nullptr;
   dist_broadcast_values_fn broadcast = nullptr;
@@ -45,7 +46,7 @@ class CrossDevice final : public Counted {
 
   int32_t kind() const noexcept { return kind_; }
   int32_t num_packs() const noexcept { return num_packs_; }
-  // NULL where none was asked for.
+  // NULL if none was requested.
   const char* reduce_to_device() const noexcept { return has_device_ ? device_.c_str() : nullptr; }
 
   bool accumulates() const noexcept { return accumulate_ != nullptr; }
@@ -54,8 +55,8 @@ class CrossDevice final : public Counted {
     return accumulates() || host_.reduce != nullptr || host_.broadcast != nullptr || host_.gather != nullptr;
   }
 
-  // acc = acc op value, by the host's operator, in its own elements; both are row-major without gaps. Whether
-  // the host's elements fit in: check_elements().
+  // acc = acc op value with the host's operator, in its own elements; both are row-major without gaps.
+  // check_elements() tells whether the host's elements fit.
   void accumulate(const dist_tensor& value, std::size_t bytes, void* acc) const noexcept {
     const std::size_t each = element_bytes_ != 0 ? element_bytes_ : dtype_size(value.dtype);
     accumulate_(acc, value.data, bytes / each, value.dtype, accumulate_user_data_);
@@ -85,7 +86,8 @@ class CrossDevice final : public Counted {
   Arena arena_;
 };
 
-// The status that a function of the host's returned, with a message where it gave none. `what` is its name.
+// Converts the status that a host function returned, adding a message if the function set none. `what` is its
+// name.
 Status host_status(dist_status status, uint64_t failures_before, const char* what) noexcept;
 
 }  // namespace dist

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrossReplica: what a function of the cross-replica context needs of its strategy, whose folder lies above.
+// CrossReplica: what the cross-replica operations need from their strategy, which is in a folder above this
+// one.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct CrossReplica {
   int32_t kind = DIST_STRATEGY_MIRRORED;
   const CrossDevice* cross_device = nullptr;  // NULL: libdist reduces
   int32_t numerics = DIST_NUMERICS_ORDERED;
-  AcrossWorkers* workers = nullptr;  // NULL: all replicas are here
+  AcrossWorkers* workers = nullptr;  // NULL: all replicas are in this process
 };
 
 }  // namespace dist

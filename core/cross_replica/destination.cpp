@@ -24,7 +24,7 @@ Status check_value(const CrossReplica& context, const Value& value) noexcept {
   return kOk;
 }
 
-// A variable is where its copies are.
+// The destination of a variable: the place of its copies.
 Status place_of(const CrossReplica& context, const Variable& variable, Place* out) noexcept {
   if (variable.mirrored() && variable.num_replicas() != context.replicas.local()) {
     return invalid_argument(

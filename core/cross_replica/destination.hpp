@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the result of a reduction or a broadcast is wanted.
+// The destination of a reduction's or a broadcast's result.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace dist {
 
-// At most one pointer is set.
+// A requested destination. At most one pointer is set.
 struct Destination {
   Variable* variable = nullptr;
   Value* value = nullptr;
-  const char* device = nullptr;  // by any of its names, or "replica:0" ...
-  bool everywhere = false;       // on every replica, and no pointer set
+  const char* device = nullptr;  // any of its names, or "replica:0" ...
+  bool everywhere = false;       // on every replica; then no pointer is set
 };
 
-// Place: a destination that was checked. All memory is the host's, so that a place only says whether every
-// replica has the result as its own (a mirrored value) or the result is one tensor.
+// A validated destination. All memory belongs to the host, so it only tells whether every replica gets the
+// result as its own (a mirrored value) or the result is a single tensor.
 struct Place {
   bool mirrored = false;
 };
 
-// Strategies with one replica give values back as they are, wherever they are wanted.
+// A strategy with one replica returns values as they are, whatever the destination.
 Status resolve(const CrossReplica& context, const Destination& destination, Place* out) noexcept;
 
-// The id in "replica:<id>"; -1 for a name of another form; NOT_FOUND where there is no such replica.
+// The id in "replica:<id>"; -1 for a name of another form. Fails with NOT_FOUND if there is no such replica.
 Status replica_of_device(const char* device, int32_t num_replicas, int32_t* out_id) noexcept;
 
-// `result`, or a mirrored value of it: values do not change, so that replicas can share one tensor.
+// Returns `result` or a mirrored value of it. Values do not change, so replicas can share one tensor.
 Status put(const CrossReplica& context, Place place, ValueRef result, ValueRef* out);
 
 }  // namespace dist

@@ -41,7 +41,7 @@ void FoldPlan::add_from(std::size_t first, dist_dtype dtype, dist_reduce_op op, 
   const std::size_t result_size = dtype_size(op == DIST_REDUCE_MEAN ? dtype_of_mean(dtype) : dtype);
   const std::size_t per_block = kBlockBytes / size;
   const bool tree = numerics_ == DIST_NUMERICS_TREE;
-  // One source is a sum already.
+  // A single source is already the sum.
   const bool exact = numerics_ == DIST_NUMERICS_REPRODUCIBLE && num_sources > 1;
   folds_.push_back({tree ? tree_kernel(dtype, op, num_sources) : reduce_kernel(dtype, op),
                     exact ? exact_kernel(dtype) : nullptr, count, first, num_blocks_,
@@ -132,7 +132,7 @@ void FoldPlan::run_block(const Fold& fold, std::size_t block, bool stream) const
 
 Status FoldPlan::run(Arena& arena) {
   if (workers_ != nullptr) DIST_TRY(run_shared());
-  // Results that would not stay in the cache anyway go past it: their old contents are not read first.
+  // Results that do not fit in the cache anyway bypass it, so that their old contents are not read first.
   const bool stream = result_bytes_ > last_level_cache_bytes() / 2;
   const auto blocks = [this, stream](int64_t first, int64_t last) {
     const FpEnvironment environment;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds many tensors of this process's memory at once: all of them are cut into blocks, and the blocks are
-// shared out together. The cut changes no bit, as each element is folded on its own.
+// Folds many tensors in this process's memory at once. All of them are cut into blocks, which the threads
+// share.
+//
+// Invariant: each element is folded on its own, so the cut does not affect the bits.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +22,18 @@
 
 namespace dist {
 
-// OK for what reduces values from outside: SUM and MEAN.
+// Returns OK for the operators that reduce values from outside: SUM and MEAN.
 Status check_reduction(dist_reduce_op op) noexcept;
-// OK for a dtype that can be added in these numerics.
+// Returns OK for a dtype that can be summed in these numerics.
 Status check_numerics_of(int32_t numerics, dist_dtype dtype) noexcept;
 
 class FoldPlan {
  public:
-  // Up to this much a loop is not worth waking a thread for; a block's sources fit the nearer caches.
+  // A loop over fewer bytes is not worth waking a thread. The sources of a block fit in the nearer caches.
   static constexpr std::size_t kSerialBytes = std::size_t{256} << 10;
   static constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
 
-  // `workers`: what is added as the replicas' tensors is folded over theirs too; NULL: there are no others.
+  // `workers`: folds the replicas' tensors of all workers; NULL: there are no others.
   explicit FoldPlan(Memory& memory, int32_t numerics = DIST_NUMERICS_ORDERED,
                     AcrossWorkers* workers = nullptr)
       : memory_(memory),
@@ -42,18 +44,19 @@ class FoldPlan {
         kept_(&memory),
         shared_{SharedFolds(memory), SharedFolds(memory)} {}
 
-  // to = sources[0] op sources[1] op ..., in the plan's numerics, / divisor for MEAN. All are row-major without
-  // gaps and stay the caller's until run(). `op` and `dtype` are a pair that check_op() accepts.
+  // Adds the fold to = sources[0] op sources[1] op ..., in the plan's numerics, divided by `divisor` for
+  // MEAN. All tensors are row-major without gaps and must stay valid until run(). check_op() must accept `op`
+  // and `dtype`.
   void add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
            std::span<const std::byte* const> sources, void* to);
 
-  // As add(), of the replicas' tensors, of one shape and dtype, strided or not, into a tensor that it makes: *out,
-  // which is set after run(). All that are added so have one `op`.
+  // Adds a fold of the replicas' tensors, of equal shape and dtype, strided or not, into a new tensor *out,
+  // whose elements are set by run(). All calls must pass the same `op`.
   Status add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out);
-  // The same, of one tensor that each worker has.
+  // The same for a tensor that each worker has.
   Status add_of_workers(dist_reduce_op op, const dist_tensor& source, ValueRef* out);
 
-  // Keeps the value that a source lies in until run() is over.
+  // Keeps a value that contains a source until run() has ended.
   void keep(ValueRef value) { kept_.push_back(std::move(value)); }
 
   Status run(Arena& arena);
@@ -61,27 +64,27 @@ class FoldPlan {
  private:
   struct Fold {
     ReduceKernel kernel;
-    ExactKernel exact;  // takes its place; NULL: none
+    ExactKernel exact;  // used instead; NULL: none
     std::size_t count;
-    std::size_t first_source;  // in sources_
+    std::size_t first_source;  // index in sources_
     std::size_t first_block;   // counted over all folds
     uint32_t num_sources;
     uint16_t element_bytes;
-    uint16_t result_bytes;  // of an element
+    uint16_t result_bytes;  // size of an element
     double divisor;
     std::byte* to;
   };
 
-  // Over several workers: as a collective takes them. Those with a tensor of each replica, and those with one of each
-  // worker.
+  // Folds over several workers, in a collective's format: those with a tensor for each replica, and those
+  // with one for each worker.
   struct SharedFolds {
     explicit SharedFolds(Memory& memory) : sources(&memory), results(&memory), contributions(0) {}
-    std::pmr::vector<dist_tensor> sources;  // one fold after the other
+    std::pmr::vector<dist_tensor> sources;  // of one fold after the other
     std::pmr::vector<dist_tensor> results;
-    std::size_t contributions;  // of each
+    std::size_t contributions;  // per fold
   };
 
-  // Of what lies in sources_ from `first` on.
+  // Adds a fold of the entries of sources_ from `first` on.
   void add_from(std::size_t first, dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
                 void* to);
   void run_block(const Fold& fold, std::size_t block, bool stream) const noexcept;
@@ -94,12 +97,12 @@ class FoldPlan {
   AcrossWorkers* const workers_;
   std::pmr::vector<Fold> folds_;
   std::pmr::vector<const std::byte*> sources_;
-  std::pmr::vector<ValueRef> kept_;  // copies of sources that have gaps, and what keep() was given
+  std::pmr::vector<ValueRef> kept_;  // dense copies of strided sources, and values passed to keep()
   SharedFolds shared_[2];
   dist_reduce_op shared_op_ = 0;
   std::size_t num_blocks_ = 0;
-  std::size_t bytes_ = 0;         // of all sources
-  std::size_t result_bytes_ = 0;  // of all results
+  std::size_t bytes_ = 0;         // size of all sources
+  std::size_t result_bytes_ = 0;  // size of all results
 };
 
 }  // namespace dist

@@ -17,7 +17,7 @@
 namespace dist {
 namespace {
 
-// Checks that the tensors fit each other; the joined shape.
+// Checks that the tensors fit each other, and computes the concatenated shape.
 Status check_parts(std::span<const dist_tensor> tensors, int32_t axis, const Path& path,
                    int64_t (&shape)[DIST_MAX_NDIM], int32_t* out_axis) noexcept {
   const dist_tensor& first = tensors[0];
@@ -98,15 +98,15 @@ class Gatherer {
         [this](Value& item, const Path& here, ValueRef* made) { return gather(item, here, made); }, out);
   }
 
-  // The copies of a variable are as different things as components; all else that is not distributed stays as
-  // it is.
+  // The copies of a variable are distinct, like components. Other values that are not distributed are
+  // returned as they are.
   Status gather_undistributed(Value& value, const Path& path, ValueRef* out) {
     if (value.kind() == DIST_VALUE_INDEXED_SLICES) {
       return fail(DIST_UNIMPLEMENTED, "%s is %s; tensors are joined, and nests of them",
                   PathText(path).c_str(), Value::kind_name(value.kind()));
     }
     const Variable* const variable = value.variable();
-    // Over several workers it is one part of each.
+    // With several workers it is one part for each.
     if (variable == nullptr && context_.workers != nullptr && value.has_tensor()) {
       const dist_tensor mine = value.tensor();
       return join(context_, {&mine, 1}, axis_, path, out);
@@ -134,7 +134,7 @@ class Gatherer {
     return gather_column(components, path, out);
   }
 
-  // Of components that are alike; of nests, a nest of what their leaves come to.
+  // For components with the same structure; nests become nests of concatenated leaves.
   Status gather_column(std::span<Value* const> components, const Path& path, ValueRef* out) {
     if (components[0]->is_nest()) {
       return map_columns(

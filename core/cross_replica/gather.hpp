@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the replicas' tensors along an axis, in the cross-replica context.
+// Concatenates the replicas' tensors along an axis, in the cross-replica context.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,11 @@
 
 namespace dist {
 
-// Joins every leaf of `value`: the components of a per-replica or mirrored value one after another along
-// `axis`, which counts from the end where it is negative. A leaf that is not distributed stays as it is. See
-// dist_gather().
+// Concatenates the components of each per-replica or mirrored leaf of `value` along `axis`; a negative axis
+// counts from the end. A leaf that is not distributed is returned as it is. See dist_gather().
 Status gather(const CrossReplica& context, Value& value, int32_t axis, ValueRef* out);
 
-// Joins tensors of one dtype that differ in size along `axis` alone. The host's function does it where the
+// Concatenates tensors of one dtype that differ in size only along `axis`. Uses the host's function if the
 // context has one.
 Status join(const CrossReplica& context, std::span<const dist_tensor> tensors, int32_t axis, const Path& path,
             ValueRef* out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a host's own functions: makes the tensors that they write, and gives a message to what they
-// return.
+// Calls the host's own cross-device functions: allocates the tensors that they write, and turns an error that
+// they return into a message.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace dist {
 
-// Whether the context has a function of the host's that reduces.
+// Whether the context has a host function that reduces.
 bool host_reduces(const CrossReplica& context) noexcept;
 
-// The tensors fit each other and the operator; *out is new, in the dtype that the operator gives.
+// The tensors must fit each other and the operator. *out is a new tensor with the operator's result dtype.
 Status reduce_by_host(const CrossReplica& context, dist_reduce_op op, std::span<const dist_tensor> tensors,
                       ValueRef* out);
-// A mirrored value, with a copy for each replica.
+// Returns a mirrored value, with a copy for each replica.
 Status broadcast_by_host(const CrossReplica& context, const dist_tensor& value, ValueRef* out);
-// `to` has the joined shape.
+// `to` has the concatenated shape.
 Status gather_by_host(const CrossReplica& context, std::span<const dist_tensor> tensors, int32_t axis,
                       dist_tensor to) noexcept;
 

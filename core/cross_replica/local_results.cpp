@@ -9,14 +9,14 @@
 namespace dist {
 namespace {
 
-// A variable's copy, as a tensor that knows whose it is.
+// A variable's copy, as a tensor that remembers its variable.
 Status copy_of(Memory& memory, Variable& variable, LocalReplica replica, ValueRef* out) {
   DIST_TRY(Value::wrap_tensor(memory, variable.component(replica), Variable::release_copy, &variable, out));
   variable.retain();
   return kOk;
 }
 
-// What a replica has of a value in a nest.
+// A replica's part of a value in a nest.
 Status part_of(Memory& memory, Value& value, LocalReplica replica, ValueRef* out) {
   if (value.variable() != nullptr) return copy_of(memory, *value.variable(), replica, out);
   if (!value.is_nest()) return component_of(memory, &value, replica, out);

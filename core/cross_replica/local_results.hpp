@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The components that the replicas of this process have of a value.
+// Returns the components of a value that belong to replicas of this process.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -8,8 +8,8 @@
 
 namespace dist {
 
-// A tuple of a value's components, or of a variable's copies, in replica order. For a nest the tuple has a
-// nest for each replica; for any other value it has the value itself.
+// Returns a tuple of a value's components, or of a variable's copies, in replica order. For a nest the tuple
+// contains a nest for each replica; for any other value it contains the value itself.
 Status local_results(const CrossReplica& context, Value& value, ValueRef* out);
 
 }  // namespace dist

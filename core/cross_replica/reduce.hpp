@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions and broadcasts in the cross-replica context, to one tensor or to a place: tf.distribute's
+// Reductions and broadcasts in the cross-replica context, to a tensor or to a destination: tf.distribute's
 // reduce, reduce_to, batch_reduce_to and broadcast_to, and those of cross-device operations without a
-// strategy. The host's thread does them with oneTBB's help; no group takes part. The arithmetic is that of
-// the collectives, so that the bits are the same.
+// strategy.
+//
+// The calling thread does the work with the help of oneTBB; no group takes part.
+//
+// Invariant: the arithmetic is that of the collectives, so the bits are the same.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +20,22 @@
 
 namespace dist {
 
-// Reduces to one tensor, leaf by leaf, over the replicas and `axes`, of which there may be none. See
-// dist_reduce().
+// Reduces to one tensor, leaf by leaf, over the replicas and `axes`, which may be empty. See dist_reduce().
 Status reduce(const CrossReplica& context, dist_reduce_op op, Value& value, std::span<const int32_t> axes,
               ValueRef* out);
 
 // outs[k] = values[k], reduced to destinations[k]; all in one pass. `destinations` is empty (every replica)
-// or as long as `values`. Nothing is written on a failure. See dist_reduce_to().
+// or as long as `values`. If it fails, nothing is written. See dist_reduce_to().
 Status reduce_to(const CrossReplica& context, ReduceRules rules, dist_reduce_op op,
                  std::span<Value* const> values, std::span<const Destination> destinations,
                  std::span<ValueRef> outs);
 
-// `value` at `destination`: what is distributed already stays as it is. See dist_broadcast_to().
+// Places `value` at `destination`. A value that is already distributed is returned as it is. See
+// dist_broadcast_to().
 Status broadcast_to(const CrossReplica& context, Value& value, const Destination& destination, ValueRef* out);
 
-// How many replicas values reduced without a strategy are of: the components of the first that is
-// distributed, else of the first destination; 1 where none is.
+// The number of replicas of values that are reduced without a strategy: the number of components of the first
+// distributed value, otherwise that of the first distributed destination, otherwise 1.
 int32_t replicas_of(std::span<Value* const> values, std::span<const Destination> destinations) noexcept;
 
 }  // namespace dist

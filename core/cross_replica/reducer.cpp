@@ -15,7 +15,7 @@
 namespace dist {
 namespace {
 
-// What a replica has of a tensor or variable.
+// A replica's view of a tensor or variable.
 dist_tensor view(const Value& value, LocalReplica replica) noexcept {
   return value.variable() != nullptr ? value.variable()->component(replica) : value.tensor();
 }
@@ -70,7 +70,7 @@ Status Reducer::check_components(const Value& value, const Path& path) const noe
                           num_local());
 }
 
-// A copy for each replica, or where it is not reduced, one for all.
+// Requires a copy for each replica, or a single copy if the variable is not reduced.
 Status Reducer::check_copies(const Variable& variable, const Path& path) const noexcept {
   const bool folded = variable.sync_on_read();
   if (variable.num_copies() == num_local()) return kOk;
@@ -79,8 +79,8 @@ Status Reducer::check_copies(const Variable& variable, const Path& path) const n
                           PathText(path).c_str(), variable.name(), variable.num_copies(), num_local());
 }
 
-// A distributed value: a fold over its components, which may be nests or indexed slices. One component is
-// what it is, whatever it is.
+// A distributed value: folds its components, which may be nests or indexed slices. A single component is
+// returned as it is.
 Status Reducer::add_components(Value& value, const Path& path, ValueRef* out) {
   DIST_TRY(check_components(value, path));
   if (axes_.empty() && context_.replicas.global() == 1) {
@@ -100,7 +100,7 @@ Status Reducer::add_components(Value& value, const Path& path, ValueRef* out) {
   return add_column(components_, path, out);
 }
 
-// Of nests, a nest of what their leaves come to.
+// Nests become nests of reduced leaves.
 Status Reducer::add_column(std::span<Value* const> components, const Path& path, ValueRef* out) {
   if (components[0]->is_nest()) {
     return map_columns(
@@ -121,13 +121,13 @@ Status Reducer::add_slices(std::span<Value* const> components, const Path& path,
   return put_there(std::move(joined), out);
 }
 
-// What every replica has in common, each its own copy where it is a variable.
+// A value that all replicas share; for a variable, each replica has its own copy.
 Status Reducer::add_copies(Value& value, const Path& path, ValueRef* out) {
   components_.assign(static_cast<std::size_t>(num_local()), &value);
   return add_tensors(components_, path, out);
 }
 
-// What is not distributed is one contribution of each worker, as TensorFlow has it.
+// A value that is not distributed is one contribution of each worker, as in TensorFlow.
 Status Reducer::add_of_workers(Value& value, const Path& path, ValueRef* out) {
   if (value.kind() == DIST_VALUE_INDEXED_SLICES) {
     Value* const mine[] = {&value};
@@ -149,7 +149,7 @@ Status Reducer::not_reducible(const Value& value, const Path& path, std::size_t 
               to_one_tensor() ? "without axes " : "");
 }
 
-// What is the same on every replica already: its mean is what it is, its sum most likely a mistake.
+// A value that is equal on all replicas: its mean is the value itself, and its sum is most likely a mistake.
 Status Reducer::add_equal(Value& value, const Path& path, ValueRef* out) {
   const Variable* const variable = value.variable();
   const bool one_contribution =
@@ -222,7 +222,7 @@ Status Reducer::check_leaf(std::span<const dist_tensor> tensors, const Path& pat
   return kOk;
 }
 
-// From left to right by the host's operator; MEAN then divides by the number of replicas.
+// Folds from left to right with the host's operator; MEAN then divides by the number of replicas.
 Status Reducer::accumulate(const CrossDevice& own, std::span<const dist_tensor> tensors, ValueRef* out) {
   ValueRef acc;
   DIST_TRY(Value::copy_tensor(*context_.memory, tensors[0], &acc));

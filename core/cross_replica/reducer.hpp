@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reducer: walks nests of values, adds one fold for each leaf, and runs all folds at the end. A rule says how
-// the four kinds of reductions differ.
+// Reducer: walks nests of values, adds a fold for each leaf, and runs all folds at the end. A rule describes
+// how the four kinds of reductions differ.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@
 
 namespace dist {
 
-// All of them TensorFlow's rules. A host's operator is cross_device's accumulate, where it has one.
+// TensorFlow's rules. If the host has an operator, it is cross_device's accumulate.
 enum class ReduceRules {
-  kReduce,    // to one tensor, also over axes of each component; a host's operator is not asked
-  kReduceTo,  // what is not distributed has a mean but no sum; a host's operator is not asked
-  kBatch,     // a host's operator is; on central storage what is not distributed is one contribution
-  kAlone      // a host's operator is; what is not distributed is one contribution
+  kReduce,    // to one tensor, optionally over axes of each component; ignores the host's operator
+  kReduceTo,  // a value that is not distributed has a mean but no sum; ignores the host's operator
+  kBatch,  // uses the host's operator; on central storage a value that is not distributed is one contribution
+  kAlone   // uses the host's operator; a value that is not distributed is one contribution
 };
 
 class Reducer {
  public:
   Reducer(const CrossReplica& context, ReduceRules rules, dist_reduce_op op);
 
-  // kReduce: over these too.
+  // For kReduce: the axes to reduce as well.
   void set_axes(std::span<const int32_t> axes) noexcept { axes_ = axes; }
-  // Else: where the results of what is added next are wanted.
+  // Otherwise: the destination of the values that are added next.
   Status set_destination(const Destination& destination) noexcept;
 
   // *out is complete after run().
@@ -48,7 +48,7 @@ class Reducer {
   Status check_components(const Value& value, const Path& path) const noexcept;
   Status check_copies(const Variable& variable, const Path& path) const noexcept;
   Status add_components(Value& value, const Path& path, ValueRef* out);
-  // Of components that check_alike() has let pass.
+  // For components that check_alike() has accepted.
   Status add_column(std::span<Value* const> components, const Path& path, ValueRef* out);
   Status add_slices(std::span<Value* const> components, const Path& path, ValueRef* out);
   Status add_copies(Value& value, const Path& path, ValueRef* out);
@@ -60,7 +60,7 @@ class Reducer {
   Status check_leaf(std::span<const dist_tensor> tensors, const Path& path,
                     uint32_t* out_axes) const noexcept;
   Status accumulate(const CrossDevice& own, std::span<const dist_tensor> tensors, ValueRef* out);
-  // Where it is wanted.
+  // Places the result at the destination.
   Status put_there(ValueRef result, ValueRef* out);
 
   const CrossReplica& context_;
@@ -69,7 +69,7 @@ class Reducer {
   FoldPlan plan_;
   std::span<const int32_t> axes_;
   Place place_;
-  // Of the leaf that is added now.
+  // Components of the leaf that is being added.
   std::pmr::vector<Value*> components_;
   std::pmr::vector<dist_tensor> tensors_;
 };

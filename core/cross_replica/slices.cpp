@@ -12,18 +12,18 @@
 namespace dist {
 namespace {
 
-// Part `part` of every replica's slices, joined along the first dimension.
+// Concatenates part `part` of every replica's slices along the first dimension.
 Status join_part(const CrossReplica& context, std::span<Value* const> slices, std::size_t part,
                  const Path& path, ValueRef* out) {
   std::pmr::vector<dist_tensor> tensors(context.memory);
   for (const Value* const value : slices) tensors.push_back(value->items()[part]->tensor());
-  // Libdist's own joining, whoever reduces: a host's functions know tensors only.
+  // Always with libdist's own concatenation: the host's functions only know tensors.
   CrossReplica own = context;
   own.cross_device = nullptr;
   return join(own, tensors, 0, path, out);
 }
 
-// rows / n, in the dtype that MEAN gives.
+// rows / n, in the result dtype of MEAN.
 Status divide(const CrossReplica& context, FoldPlan& plan, const ValueRef& rows, double n, ValueRef* out) {
   const dist_tensor from = rows->tensor();
   dist_tensor to = from;
@@ -39,7 +39,7 @@ Status divide(const CrossReplica& context, FoldPlan& plan, const ValueRef& rows,
   return kOk;
 }
 
-// How many slices all workers bring: each one of each of its replicas, or one alone.
+// The number of slices of all workers: one for each of a worker's replicas, or a single one.
 Status count_all(const CrossReplica& context, std::size_t mine, double* out) {
   auto all = static_cast<int64_t>(mine);
   dist_tensor count{&all, DIST_I64, 0, nullptr, nullptr};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the indexed slices of all replicas.
+// Concatenates the indexed slices of all replicas.
 #pragma once
 
 #include <span>
@@ -12,9 +12,9 @@
 
 namespace dist {
 
-// The replicas' rows and indices one after another, in the order of ids: an index that several have comes
-// several times. MEAN divides the rows by the number of replicas; they are set after plan.run(). The dense
-// shape is replica 0's.
+// Concatenates the replicas' rows and indices, in the order of ids, so an index that several replicas have
+// occurs several times. MEAN divides the rows by the number of replicas. The rows are set by plan.run(). The
+// dense shape is replica 0's.
 Status join_slices(const CrossReplica& context, FoldPlan& plan, dist_reduce_op op,
                    std::span<Value* const> slices, const Path& path, ValueRef* out);
 

@@ -10,11 +10,11 @@
 namespace dist {
 namespace {
 
-// The failure of the lowest replica, brought over from the thread on which it happened.
+// The failure of the lowest replica, transferred from the thread on which it occurred.
 class FirstFailure {
  public:
   void set(GlobalReplica replica, dist_status code) noexcept {
-    // Where the host gives no reason, this thread's record has an older text, which is not the reason.
+    // If the host set no message, this thread's record contains an older one, which is not the reason.
     if (last_error().code != code) {
       (void)fail(code, "the update function returned %s without a reason (dist_fail() gives one)",
                  status_name(code));
@@ -49,7 +49,7 @@ Status update(const CrossReplica& context, Variable& variable, const UpdateFn& f
   FirstFailure failure;
   const auto body = [&](LocalReplica r) {
     const dist_status before = last_error().code;
-    last_error().code = DIST_OK;  // so that a failure without words is told from one with
+    last_error().code = DIST_OK;  // to distinguish a failure with a message from one without
     dist_tensor copy = variable.component(r);
     const dist_status code = fn.call(&copy, components[index(r)].get(), fn.context);
     if (code != DIST_OK) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Update functions of the host, which change the copies of a variable in the cross-replica context.
+// Calls the host's update functions, which change the copies of a variable in the cross-replica context.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace dist {
 
-// A host's dist_update_fn, with its user_data: `call` unwraps `args`, which may be NULL.
+// A host's dist_update_fn with its user_data. `call` unwraps `args`, which may be NULL.
 struct UpdateFn {
   dist_status (*call)(dist_tensor* copy, Value* args, const void* context);
   const void* context;
 };
 
-// Calls `fn` on every copy with that replica's components of `args` (a list, or NULL); the copies of a
-// variable that is worth it at the same time. The result is that of the lowest replica that failed.
+// Calls `fn` on every copy with that replica's components of `args` (a list, or NULL), concurrently if the
+// variable is large enough. Returns the result of the lowest replica that failed.
 Status update(const CrossReplica& context, Variable& variable, const UpdateFn& fn, Value* args);
 
 }  // namespace dist

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: requests that a process makes of a server, which is another process as a rule, and their answers. Both are bytes,
-// of any number up to a limit; whoever makes calls or serves them says what they mean.
+// Calls: requests from this process to a server, usually in another process, and the responses. Both are byte
+// strings up to a size limit; their meaning is up to the client and the server.
 //
-// A channel leads to one server and is connected when the first call needs it; a server that is not there yet is looked for
-// as long as a call waits. Once a call's request has begun to go, the end of the connection ends the call, since nobody
-// knows what came of it.
+// A channel leads to one server. It connects when the first call needs it, and if the server is not there yet
+// it retries for as long as a call waits. Once part of a request has been sent, a broken connection fails the
+// call, because nobody knows whether the server has executed it.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@
 
 namespace dist {
 
-// Bytes that have come, in one block that is aligned for any element.
+// Received bytes, in one block that is aligned for any element type.
 class alignas(64) CallMessage final : public Counted {
  public:
   static constexpr std::size_t kAlign = 64;
 
-  // NULL: no memory. Where it is large its memory is the pool's, which may be NULL.
+  // Returns NULL if no memory is left. Large messages take their memory from the pool, which may be NULL.
   static Ref<CallMessage> create(Memory& memory, std::size_t bytes, MessagePool* pool = nullptr) noexcept {
     try {
       if (pool == nullptr || bytes < MessagePool::kLeastBytes) {
@@ -52,14 +52,14 @@ class alignas(64) CallMessage final : public Counted {
   std::size_t capacity_ = 0;
 };
 
-// Bytes that are sent: parts that lie anywhere, and stay as they are until the last reference is gone.
+// Bytes to send. The parts may be anywhere and must not change until the last reference has been released.
 class CallParts : public Counted {
  public:
   virtual std::span<const std::span<const std::byte>> parts() const noexcept = 0;
-  // Of all of them.
+  // The size of all parts.
   virtual std::size_t bytes() const noexcept = 0;
-  // Whether part `part` lies where it does until the last reference is gone, whatever becomes of who has asked for the call. If
-  // not, it is copied while that one waits.
+  // Whether part `part` stays in place until the last reference has been released, even if the caller has
+  // returned. Otherwise it is copied while the caller waits.
   virtual bool stays(std::size_t part) const noexcept {
     static_cast<void>(part);
     return false;
@@ -70,14 +70,15 @@ class CallParts : public Counted {
   ~CallParts() override = default;
 };
 
-// A call, at who makes it.
+// A call, on the client.
 class OutgoingCall {
  public:
-  // Once, unless it has been taken back. `answer` is there where the status is OK, and `text` says why where it is not. On
-  // any thread, under a lock of the channel's: nothing of the channel may be called.
+  // Called once, unless the call has been taken back. If the status is OK, `answer` is the response;
+  // otherwise `text` is the reason. Called on any thread, under a lock of the channel: it must not call the
+  // channel.
   virtual void answered(dist_status status, const char* text, Ref<CallMessage> answer) noexcept = 0;
 
-  uint64_t id = 0;  // the channel's
+  uint64_t id = 0;  // assigned by the channel
 
  protected:
   ~OutgoingCall() = default;
@@ -85,30 +86,31 @@ class OutgoingCall {
 
 class CallChannel {
  public:
-  // `timeout_ns` is for the server to know: how long the answer is waited for; 0: not said. The call stays where it is
+  // `timeout_ns` tells the server how long the client waits; 0: not specified. The call must stay in place
   // until it has been answered or taken back.
   virtual void begin(OutgoingCall& call, Ref<CallParts> request, int64_t timeout_ns) noexcept = 0;
-  // Afterwards it has been answered, or never will be. The server hears of it.
+  // When this returns, the call has been answered, or never will be. The server is notified.
   virtual void take_back(OutgoingCall& call) noexcept = 0;
-  // Calls that have not been answered are CANCELLED, and so is each that begins later.
+  // Calls that have not been answered fail with CANCELLED, and so do all later ones.
   virtual void end() noexcept = 0;
-  // Why the server cannot be reached so far; "": it can, or has not been tried.
+  // Why the server cannot be reached so far. Empty if it can, or if no attempt has been made.
   virtual void why_not(char* text, std::size_t size) const noexcept = 0;
 
  protected:
   ~CallChannel() = default;
 };
 
-// A call, at who serves it.
+// A call, on the server.
 class IncomingCall : public Counted {
  public:
   CallMessage& request() const noexcept { return *request_; }
-  // How long its maker waits from when it came; 0: not said.
+  // How long the client waits, counted from the call's arrival; 0: not specified.
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
-  // Once; on any thread. `status` is one that has a name. `answer`: where it is OK. Nobody may hear it any more.
+  // Must be called once, on any thread. `status` must be a known status. `answer` is used if it is OK. The
+  // client may no longer be waiting.
   virtual void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept = 0;
 
-  Ref<Counted> work;  // the handler's own
+  Ref<Counted> work;  // for the handler's use
 
  protected:
   IncomingCall(Memory& memory, Ref<CallMessage> request, int64_t timeout_ns) noexcept
@@ -120,32 +122,34 @@ class IncomingCall : public Counted {
   const int64_t timeout_ns_;
 };
 
-// Who serves. Called on threads of the network's, which must not wait; for one call in this order.
+// The server's side. Called on threads of the network, so it must not wait. The functions are called in this
+// order for a call.
 class CallHandler {
  public:
   virtual void called(Ref<IncomingCall> call) noexcept = 0;
-  // Its maker does not wait for the answer any more, or is gone.
+  // The client no longer waits for the response, or is gone.
   virtual void given_up(IncomingCall& call) noexcept = 0;
 
  protected:
   ~CallHandler() = default;
 };
 
-// What one who is called, or who calls, may keep of the others at a time. Beyond it a call is RESOURCE_EXHAUSTED.
+// Limits for what a client or server stores on behalf of its peers at a time. Calls beyond them fail with
+// RESOURCE_EXHAUSTED.
 struct CallLimits {
-  std::size_t message_bytes = std::size_t{256} << 20;  // of one request or answer
-  std::size_t bytes = std::size_t{1} << 30;  // of all requests of one client, or answers of one server
-  std::size_t calls = 1024;                  // of one client
+  std::size_t message_bytes = std::size_t{256} << 20;  // for one request or response
+  std::size_t bytes = std::size_t{1} << 30;  // for all requests of one client, or all responses of one server
+  std::size_t calls = 1024;                  // for one client
   std::size_t clients = 1024;
 };
 
 class CallNetwork {
  public:
-  // The port that it listens on; 0: it does not.
+  // The port that it listens on; 0: it does not listen.
   virtual int port() const noexcept = 0;
-  // `address` has been checked. NULL: no memory.
+  // `address` must be valid. Returns NULL if no memory is left.
   virtual CallChannel* open(const char* address) noexcept = 0;
-  // The channel ends, and is no more: no call on it is left that could be taken back.
+  // Destroys the channel. No call on it may be left that could be taken back.
   virtual void close(CallChannel* channel) noexcept = 0;
 
  protected:

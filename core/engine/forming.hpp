@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the workers that are there become a new generation of their cluster's: worker 0 waits for them, and says who takes
-// part. Who comes later takes part in the next one.
+// How the running workers form a new generation of their cluster. Worker 0 waits for them and decides who
+// takes part. A worker that arrives too late takes part in the next generation.
 #pragma once
 
 #include <array>
@@ -11,27 +11,27 @@
 
 namespace dist {
 
-// By their numbers in the cluster.
+// Sets of workers, by their numbers in the cluster.
 inline constexpr int kMostFormingWorkers = 256;
 using WorkerSet = std::bitset<kMostFormingWorkers>;
 
 inline constexpr uint32_t kNoGeneration = UINT32_MAX;
 
-// Which job a worker is of: worker 0, in one start of it, through all generations. All 0: none yet.
+// Identifies a job: one start of worker 0, through all of its generations. All zero: none yet.
 using JobIdentity = std::array<std::byte, 16>;
 
-// Where a worker comes from that forms a generation.
+// Which generation a worker that wants to form one was in before.
 struct CameFrom {
   uint32_t generation = kNoGeneration;
   JobIdentity job{};
 };
 
 struct Forming {
-  uint32_t generation = 1;  // worker 0's to say: of the one to come
-  WorkerSet before;         // worker 0: who took part in the one before
-  WorkerSet expected;       // worker 0 waits for these,
-  int64_t window_ns = 0;    // so long; then it goes on with those who have come,
-  int least = 1;            // if they are so many
+  uint32_t generation = 1;  // worker 0: number of the generation to form
+  WorkerSet before;         // worker 0: members of the previous generation
+  WorkerSet expected;       // worker 0: the workers to wait for
+  int64_t window_ns = 0;    // worker 0: how long to wait for them before continuing without the missing ones
+  int least = 1;            // worker 0: minimum number of workers
   int64_t timeout_ns = 0;   // when to give up; 0: never
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -39,15 +39,15 @@ struct Forming {
 struct Formed {
   uint32_t generation = 0;
   WorkerSet members;
-  WorkerSet stayed;  // of these, who took part in the one before
+  WorkerSet stayed;  // those of them that were in the previous generation
 };
 
-// What a worker knows of the others as it leaves them to form another generation.
+// A worker's knowledge of the others when it leaves them to form another generation.
 struct Parting {
-  bool met = false;     // it has been one of them: worker 0 has let it in
-  WorkerSet gone;       // who was lost, or has ended; not who has left to form one, too
-  WorkerSet newcomers;  // worker 0: who has asked to be let in, and could not be
-  JobIdentity job{};    // that it has been in
+  bool met = false;     // worker 0 has admitted it
+  WorkerSet gone;       // workers that were lost or have ended, without those that left to form a generation
+  WorkerSet newcomers;  // worker 0: workers that asked to join and could not be admitted
+  JobIdentity job{};    // the job it has been in
 };
 
 }  // namespace dist

@@ -38,7 +38,7 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
 }
 
 GrpcCalls::~GrpcCalls() {
-  // A forked child has none of its threads, and leaves all of it alone.
+  // A forked child has none of the library's threads and must not touch its objects.
   if (network_ != nullptr && !memory().forked()) module_.stop_calls(network_);
 }
 

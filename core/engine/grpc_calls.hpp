@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GrpcCalls: calls between processes, by gRPC, in the library that grpc_library.hpp finds. A process that serves listens from
-// its creation on; one that calls has no address.
+// GrpcCalls: calls between processes over gRPC, in the library that grpc_library.hpp finds. A server listens
+// as soon as the object exists. A process that only makes calls has no address.
 #pragma once
 
 #include "core/base/memory.hpp"
@@ -12,15 +12,15 @@
 namespace dist {
 
 struct GrpcCallOptions : LinkSecurity {
-  const char* bind_address = nullptr;  // NULL: it does not listen; port 0: the system chooses one
-  CallHandler* handler = nullptr;      // of one that listens; outlives it
+  const char* bind_address = nullptr;  // NULL: do not listen; port 0: the system selects one
+  CallHandler* handler = nullptr;      // required if it listens; must outlive it
   CallLimits limits;
-  const char* module = nullptr;  // the library's path; NULL: it is looked for
+  const char* module = nullptr;  // path of the library; NULL: search for it
 };
 
 class GrpcCalls final : public Counted {
  public:
-  // UNAVAILABLE: the library is not there, or the address cannot be listened on.
+  // Fails with UNAVAILABLE if the library is not found or the address cannot be listened on.
   static Status create(Memory& memory, const GrpcCallOptions& options, Ref<GrpcCalls>* out);
   GrpcCalls(Memory& memory, const GrpcModule& module, const LinkSecurity& security) noexcept
       : Counted(memory),
@@ -30,10 +30,10 @@ class GrpcCalls final : public Counted {
         allow_plaintext_(security.allow_plaintext),
         lease_ns_(security.lease_ns != 0 ? security.lease_ns : kDefaultLeaseNs) {}
 
-  // How long one that says nothing lives.
+  // How long a silent peer is considered alive.
   int64_t lease_ns() const noexcept { return lease_ns_; }
   int port() const noexcept { return network_->port(); }
-  // A channel to the server at `address`, which need not be there yet. `call` begins messages.
+  // Opens a channel to the server at `address`, which need not be running yet. `call` begins messages.
   Status open(const char* call, const char* address, CallChannel** out) noexcept;
   void close(CallChannel* channel) noexcept;
 

@@ -18,7 +18,7 @@ struct Kind {
   const char* file;
   const char* entry;
   const char* version;
-  const char* how;  // to have it
+  const char* how;  // how to obtain it
 };
 constexpr Kind kGrpc = {
     "libdist-grpc.so", kGrpcModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL,
@@ -28,12 +28,12 @@ constexpr Kind kGloo = {
     "-Dgloo=enabled, which needs gRPC for C++, nettle and Gloo (Debian: libgrpc++-dev nettle-dev "
     "libgloo-dev)"};
 
-// What a program from elsewhere can do: a jar, say, that has libdist in it.
+// A hint for programs installed elsewhere, for example a jar that contains libdist.
 constexpr const char* kOrSayWhere =
     "or set DIST_MODULE_FOLDER to the folder that has it, PREFIX/lib/dist of an installed libdist";
 
 Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept {
-  // gRPC's log function is one for the process: where gRPC was there before, it is the host's to say.
+  // gRPC has one log function per process. If gRPC was loaded before, the host decides about it.
   const bool own_log = !is_loaded("libgpr.so");
   Library library;
   char why[512];
@@ -57,7 +57,8 @@ Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept
 }  // namespace
 
 Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) noexcept {
-  // gRPC's threads are the parent's alone, and its descriptors both have: what the child does with them, the parent suffers.
+  // gRPC's threads exist only in the parent, but its descriptors are shared: using them in the child would
+  // disturb the parent.
   static const ForkGuard of_first_use;
   if (of_first_use.forked()) {
     return failed_precondition(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries that speak gRPC, which libdist loads when they are needed first; nothing of gRPC is in libdist itself.
+// Loads the libraries that use gRPC, when they are first needed. libdist.so itself does not depend on gRPC.
 //
-// Each is looked for as `dist/libdist-grpc.so` (`libdist-gloo.so`) beside libdist.so, then without `dist/`, then where libdist was
-// configured to be installed; the first that is there must be of the same version. A program that libdist is linked into
-// statically stands for libdist.so in this.
+// `dist/libdist-grpc.so` (or `libdist-gloo.so`) is looked up beside libdist.so, then beside it without
+// `dist/`, then in the configured installation directory. The first file found must have exactly libdist's
+// version. If libdist is linked statically, the program's location takes the place of libdist.so's.
 #pragma once
 
 #include "core/base/status.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libdist and libdist-grpc.so, or libdist-gloo.so, have between them: one table, found by name. Both are of one
-// version, to the letter, or the module is not used. Texts of errors are handed over, since each has an error record of its own.
+// The interface between libdist and libdist-grpc.so or libdist-gloo.so: one table, found by name. The module
+// is used only if its version string is identical to libdist's. Error texts are copied across the border,
+// because each library has its own thread-local error record.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,14 @@ namespace dist {
 #define DIST_GRPC_PROTOCOL "2"
 #define DIST_GLOO_PROTOCOL "2 with Gloo"
 
-// What has been checked. Texts stay for the call alone.
+// A validated configuration. Its texts are only valid during the call.
 struct GrpcModuleConfig {
   std::span<const char* const> addresses;  // of all workers, in order
   int me;
   const char* bind_address;
   const char* digest;
   const char* secret;
-  const char* ca;  // NULL: plain text; PEM texts, as the next two
+  const char* ca;  // PEM texts, like the next two; NULL: no TLS
   const char* certificate;
   const char* key;
   bool forms;
@@ -35,35 +36,36 @@ struct GrpcModuleConfig {
   Memory* memory;
 };
 
-// The same of who is called, or calls.
+// The same for clients and servers of calls.
 struct CallModuleConfig {
-  const char* bind_address;  // NULL: it does not listen
+  const char* bind_address;  // NULL: do not listen
   const char* secret;
-  const char* ca;  // NULL: plain text; PEM texts, as the next two
+  const char* ca;  // PEM texts, like the next two; NULL: no TLS
   const char* certificate;
   const char* key;
   int64_t lease_ns;
   CallLimits limits;
-  CallHandler* handler;  // NULL where it does not listen
+  CallHandler* handler;  // NULL if it does not listen
   Memory* memory;
 };
 
 struct GrpcModule {
-  // "libdist 0.2.0, protocol 2": first, whatever else changes.
+  // "libdist 0.2.0, protocol 2". Always the first field, whatever else changes.
   char version[64];
-  // gRPC came with the module: what it logs is not for the host.
+  // Disables gRPC's log output. Called if gRPC was loaded with the module and not by the host.
   void (*silence)() noexcept;
-  // Listens, and begins to look for worker 0. Not OK: `why` says why.
+  // Listens and begins to connect to worker 0. On failure, `why` receives the reason.
   dist_status (*start)(const GrpcModuleConfig& config, Transport** out, void** handle, char* why,
                        std::size_t size) noexcept;
-  // Network::form(), has_newcomers() and leave() of one that forms.
+  // Network::form(), has_newcomers() and leave() of a network that forms generations.
   dist_status (*form)(void* handle, const Forming& wanted, Formed* out, char* why, std::size_t size) noexcept;
   bool (*has_newcomers)(void* handle) noexcept;
   Parting (*part)(void* handle) noexcept;
-  // Waits until what was sent has been taken, for the lease at most; nothing of it is left then.
+  // Waits until peers have received what was sent, for at most the lease, and then destroys the endpoint.
   void (*stop)(void* handle) noexcept;
 
-  // A network of calls, and its end: no channel is left, and answers that have been given go first, for the lease at most.
+  // Create and destroy a network of calls. No channel may be left; responses that have been given are sent
+  // first, for at most the lease.
   dist_status (*start_calls)(const CallModuleConfig& config, CallNetwork** out, char* why,
                              std::size_t size) noexcept;
   void (*stop_calls)(CallNetwork* network) noexcept;

@@ -74,7 +74,7 @@ Status check(const GrpcOptions& options) noexcept {
 
 const char* text_of(const char* text) noexcept { return text == nullptr ? "" : text; }
 
-// Nobody finds it in memory that is used again.
+// Overwrites a secret, so that it cannot be found in reused memory.
 void wipe(std::pmr::string& text) noexcept {
   volatile char* const at = text.data();
   for (std::size_t i = 0; i < text.size(); ++i) at[i] = '\0';
@@ -119,7 +119,7 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
 GrpcNetwork::~GrpcNetwork() {
   wipe(secret_);
   wipe(key_);
-  // A forked child has none of its threads, and leaves all of it alone.
+  // A forked child has none of the library's threads and must not touch its objects.
   if (handle_ != nullptr && !memory().forked()) module_.stop(handle_);
 }
 

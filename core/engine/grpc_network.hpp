@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// GrpcNetwork: workers that are processes, and reach each other by gRPC. What speaks gRPC is a library of its own, which is
-// loaded when such a network is made (core/engine/grpc); nothing of gRPC is in libdist itself. With `gloo` it is another one
-// (core/engine/gloo): gRPC says who the workers are and who lives, and the data go as plain text over Gloo's tcp transport.
+// GrpcNetwork: workers that are processes and communicate over gRPC. The code that uses gRPC is in a library
+// that is loaded when such a network is created (core/engine/grpc). With `gloo`, another library is loaded
+// (core/engine/gloo): membership and liveness still use gRPC, and the data travel unencrypted over Gloo's tcp
+// transport.
 //
-// Each worker listens on its own address from join() on, and not before. Worker 0 says who has joined and who lives. A worker
-// is lost when its connection breaks, or when nothing has been heard of it for a lease; it stays lost in this generation.
+// A worker listens on its address from join() on, and not before. Worker 0 decides who has joined and who is
+// alive. A worker is lost when its connection breaks or when its lease expires without a message from it. It
+// stays lost for the rest of the generation.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +29,14 @@ inline constexpr int kMaxGrpcWorkers = 256;
 struct GrpcOptions : LinkSecurity {
   std::span<const char* const> addresses;  // of all workers, in order: "host:port", "[v6]:port"
   int me = 0;
-  const char* bind_address = nullptr;  // where this one listens; NULL: its own address
-  const char* digest = nullptr;        // of what else all must agree on; NULL: nothing
-  bool gloo = false;                   // carries the data: never with TLS
-  bool forms = false;                  // Network::form() says who takes part
-  CameFrom came_from;                  // of one that forms
-  std::span<const int> replicas;       // of each worker, as this one was told; empty: not said
-  int64_t credit = 0;                  // 0: kDefaultCredit
-  const char* module = nullptr;        // the library's path; NULL: it is looked for
+  const char* bind_address = nullptr;  // the address to listen on; NULL: this worker's own
+  const char* digest = nullptr;   // digest of further settings that all workers must agree on; NULL: none
+  bool gloo = false;              // Gloo carries the data; cannot be combined with TLS
+  bool forms = false;             // Network::form() decides who takes part
+  CameFrom came_from;             // if it forms generations
+  std::span<const int> replicas;  // of each worker, as configured here; empty: not specified
+  int64_t credit = 0;             // 0: kDefaultCredit
+  const char* module = nullptr;   // path of the library; NULL: search for it
 };
 
 class GrpcNetwork final : public Network {
@@ -42,14 +44,15 @@ class GrpcNetwork final : public Network {
   static constexpr std::size_t kDefaultCredit = std::size_t{1} << 20;
   static constexpr std::size_t kMostCredit = std::size_t{64} << 20;
 
-  // In memory of the host's. Checks the options, and finds and loads the library. UNAVAILABLE: it is not there.
+  // Allocates from the host's memory, validates the options, and loads the library. Fails with UNAVAILABLE if
+  // it is not found.
   static Status create(const dist_allocator& allocator, const GrpcOptions& options, Ref<GrpcNetwork>* out);
-  // The options have been checked. Throws std::bad_alloc.
+  // The options must be valid. Throws std::bad_alloc.
   GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcModule& module);
   ~GrpcNetwork() override;
 
   int num_workers() const noexcept override { return static_cast<int>(addresses_.size()); }
-  // `worker` is this one. UNAVAILABLE: its address cannot be listened on.
+  // `worker` must be this worker. Fails with UNAVAILABLE if it cannot listen on its address.
   Status join(int worker, Transport** out) noexcept override;
   bool has_threads() const noexcept override { return true; }
   void describe(char* text, std::size_t size) const noexcept override;

@@ -60,11 +60,11 @@ class InProcessNetwork::Endpoint final : public Transport {
   // Messages to this worker.
   std::mutex mutex;
   Bucket buckets[kBuckets];
-  // Messages of runs before this one are let go.
+  // Messages of earlier runs are discarded.
   uint32_t first_generation = 0;
   uint32_t first_run = 0;
   std::atomic<Life> life{Life::kAbsent};
-  // Bytes that each worker is ahead of this one.
+  // Number of bytes that each worker is ahead of this one.
   std::atomic<std::size_t> ahead[kMaxInProcessWorkers];
 
  private:
@@ -150,7 +150,7 @@ void InProcessNetwork::unlink(Transfer& transfer) noexcept {
   transfer.before = nullptr;
 }
 
-// Of a list's transfers the one whose sender and key are these.
+// Finds the transfer with this sender and key in a list.
 Transfer* InProcessNetwork::find(Transfer* list, int from, const MessageKey& key) noexcept {
   for (Transfer* each = list; each != nullptr; each = each->next) {
     const int sender = each->sends ? each->owner : each->message().worker;
@@ -160,13 +160,13 @@ Transfer* InProcessNetwork::find(Transfer* list, int from, const MessageKey& key
 }
 
 void InProcessNetwork::end(Transfer& transfer, Transfer::End end) noexcept {
-  // First, since the owner may let the transfer go as soon as it is over.
+  // Read this first: the owner may destroy the transfer as soon as it has ended.
   Endpoint& owner = at(transfer.owner);
   transfer.finish(end);
   owner.tell();
 }
 
-// Both are in no list, so that nobody else ends them.
+// Both transfers have been removed from their lists, so no other thread can end them.
 void InProcessNetwork::copy(Transfer& send, Transfer& receive) noexcept {
   const std::size_t bytes = send.message().bytes;
   const bool fits = bytes == receive.message().bytes;
@@ -180,7 +180,7 @@ std::size_t InProcessNetwork::counted(std::size_t bytes) noexcept {
   return bytes > Transport::kLeastCounted ? bytes : Transport::kLeastCounted;
 }
 
-// NULL: the credit is used up, or there is no memory; then the message waits for its receiver.
+// Returns NULL if the credit is exhausted or no memory is left; then the message waits for its receiver.
 InProcessNetwork::Ahead* InProcessNetwork::copy_ahead(const Transfer& transfer) noexcept {
   const Transfer::Message& message = transfer.message();
   const std::size_t more = counted(message.bytes);
@@ -188,7 +188,7 @@ InProcessNetwork::Ahead* InProcessNetwork::copy_ahead(const Transfer& transfer) 
   std::size_t before = used.load(std::memory_order_relaxed);
   do {
     if (more > credit_ - before) return nullptr;
-    // relaxed: a number alone; what it stands for is handed over under the receiver's lock.
+    // relaxed: only a counter; the data are published under the receiver's lock.
   } while (!used.compare_exchange_weak(before, before + more, std::memory_order_relaxed));
   void* const room = memory().try_allocate(sizeof(Ahead) + message.bytes, alignof(Ahead));
   if (room == nullptr) {
@@ -227,7 +227,7 @@ void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
     const std::scoped_lock lock(to.mutex);
     met = look();
   }
-  // Copied without the lock, and looked for once more: the receiver may have come meanwhile.
+  // Copied without the lock. Afterwards check again, since the receive may have been posted meanwhile.
   if (!met) {
     ahead = copy_ahead(transfer);
     const std::scoped_lock lock(to.mutex);
@@ -236,7 +236,7 @@ void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
       ahead->next = bucket.ahead;
       bucket.ahead = ahead;
     } else if (!met) {
-      // From here on somebody else may end it.
+      // From here on another thread may end it.
       return link(bucket.sends, transfer);
     }
   }
@@ -319,7 +319,8 @@ void InProcessNetwork::forget(Endpoint& of, uint32_t generation, uint32_t run) n
   }
 }
 
-// Who looks at a mailbox under its lock sees that the worker is gone, or has its transfer ended here.
+// A thread that looks at a mailbox under its lock either sees that the worker is gone or has its transfer
+// ended here.
 void InProcessNetwork::close(Endpoint& of) noexcept {
   if (of.life.exchange(Life::kGone, std::memory_order_seq_cst) == Life::kGone) return;
   for (int w = 0; w < num_workers_; ++w) sweep(at(w), of);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// InProcessNetwork: workers that are strategies of one process. A message is copied once, by whichever side comes
-// second; what a sender runs ahead with is copied twice.
+// InProcessNetwork: workers that are strategies of one process. A message is copied once, by the side that
+// comes second. A message that is sent ahead of its receive is copied twice.
 #pragma once
 
 #include <atomic>
@@ -22,10 +22,10 @@ class InProcessNetwork final : public Network {
   static constexpr std::size_t kDefaultCredit = std::size_t{1} << 20;
   static constexpr std::size_t kLeastCredit = 4096;
 
-  // In memory of the host's. `credit` 0: kDefaultCredit.
+  // Allocates from the host's memory. credit 0 selects kDefaultCredit.
   static Status create(const dist_allocator& allocator, int num_workers, int64_t credit,
                        Ref<InProcessNetwork>* out);
-  // `credit`: Transport::credit(). Throws std::bad_alloc.
+  // `credit`: see Transport::credit(). Throws std::bad_alloc.
   InProcessNetwork(Memory& memory, int num_workers, std::size_t credit);
   ~InProcessNetwork() override;
 
@@ -35,7 +35,7 @@ class InProcessNetwork final : public Network {
 
  private:
   class Endpoint;
-  // What a sender runs ahead with: the message lies behind it.
+  // A message that was sent ahead of its receive. Its data follow the object in memory.
   struct Ahead {
     int from;
     MessageKey key;
@@ -43,7 +43,7 @@ class InProcessNetwork final : public Network {
     Ahead* next;
     std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   };
-  // Messages to one worker that wait for their other half, by a hash of sender and key.
+  // The transfers and messages of a worker that wait for their counterpart, hashed by sender and key.
   static constexpr std::size_t kBuckets = 256;
   struct Bucket {
     Transfer* sends = nullptr;

@@ -21,7 +21,7 @@ Status check_text(const char* text, const char* name, std::size_t most) noexcept
   return kOk;
 }
 
-// What else is in it gRPC finds out, and says no more than that no connection comes about.
+// gRPC detects other errors in the text, but reports them only as a failed connection.
 Status check_pem(const char* text, const char* name, const char* kind) noexcept {
   DIST_TRY(check_text(text, name, kMostPemBytes));
   if (text == nullptr) return kOk;
@@ -46,7 +46,7 @@ bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (host.empty() || (!bracketed && host.find(':') != std::string_view::npos)) return false;
-  // What would begin another scheme or path for gRPC's resolver.
+  // Characters that would begin another scheme or path for gRPC's resolver.
   if (host.find_first_of("/%? \t\\,[]") != std::string_view::npos) return false;
   const std::string_view port = whole.substr(colon + 1);
   if (port.empty() || port.size() > 5) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps strangers out of what processes say to each other: a secret of the job's, and TLS; and what must be there of
-// both before anything is sent.
+// How links between processes are protected, by the job's secret and by TLS, and which of the two must be
+// configured before anything is sent.
 #pragma once
 
 #include <cstddef>
@@ -16,30 +16,32 @@ inline constexpr int64_t kLeastLeaseNs = 100'000'000;
 inline constexpr int64_t kMostLeaseNs = int64_t{3600} * 1'000'000'000;
 
 struct LinkSecurity {
-  const char* secret = nullptr;  // of the job; NULL: none
-  const char* ca = nullptr;      // PEM texts: all three, or none
+  const char* secret = nullptr;  // the job's; NULL: none
+  const char* ca = nullptr;      // PEM texts; either all three or none
   const char* certificate = nullptr;
   const char* key = nullptr;
-  bool allow_plaintext = false;  // off loopback
-  int64_t lease_ns = 0;          // how long one that says nothing lives; 0: kDefaultLeaseNs
+  bool allow_plaintext = false;  // on non-loopback addresses
+  int64_t lease_ns = 0;          // how long a silent peer is considered alive; 0: kDefaultLeaseNs
 
   bool tls() const noexcept { return ca != nullptr || certificate != nullptr || key != nullptr; }
 };
 
 struct HostAndPort {
-  std::string_view host;  // of the text that was given, without brackets
+  std::string_view host;  // points into the parsed text, without brackets
   long port = 0;
 
-  // Of the forms that loopback is written in; 127.1.2.3, and no name that begins so.
+  // Whether it is written as a loopback address. 127.1.2.3 is one; a name that merely begins like one is not.
   bool is_loopback() const noexcept;
 };
 
-// "host:port" or "[v6]:port", with a port of `least_port` to 65535. False: it is neither.
+// Parses "host:port" or "[v6]:port" with a port from `least_port` to 65535. Returns false if the text is
+// neither.
 bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept;
 
-// The texts, and the lease.
+// Validates the texts and the lease.
 Status check_security(const LinkSecurity& security) noexcept;
-// Whether anything may be sent: `all_loopback` says whether all addresses are there, which `who` are the addresses of.
+// Whether anything may be sent. `all_loopback`: all addresses are loopback addresses; `who` names their
+// owners in messages.
 Status check_exposure(const LinkSecurity& security, bool all_loopback, const char* who) noexcept;
 
 }  // namespace dist

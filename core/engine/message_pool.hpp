@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MessagePool: memory of large messages, which is used again: fresh pages cost about as much as the copy of a message into them.
+// MessagePool: caches the memory of large messages. Faulting in fresh pages costs about as much as copying
+// the message into them.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +15,18 @@ namespace dist {
 class MessagePool final : public Counted {
  public:
   static constexpr std::size_t kAlign = 64;
-  // Smaller messages have memory of their own.
+  // Smaller messages are allocated separately.
   static constexpr std::size_t kLeastBytes = std::size_t{256} << 10;
-  // What is kept at most that no message has.
+  // Limit for unused memory in the pool.
   static constexpr std::size_t kMostKeptBytes = std::size_t{40} << 20;
 
   explicit MessagePool(Memory& memory) noexcept : Counted(memory) {}
 
-  // NULL: no memory. *capacity is for give().
+  // Returns NULL if no memory is left. Pass *capacity to give().
   std::byte* take(std::size_t bytes, std::size_t* capacity) noexcept {
     {
       const std::scoped_lock lock(mutex_);
-      // The smallest that is large enough, and not much too large.
+      // Uses the smallest block that is large enough and not much too large.
       Block* best = nullptr;
       for (Block& each : blocks_) {
         if (each.capacity < bytes || each.capacity > 2 * bytes) continue;
@@ -59,7 +60,7 @@ class MessagePool final : public Counted {
  private:
   struct Block {
     std::byte* data = nullptr;
-    std::size_t capacity = 0;  // 0: there is none
+    std::size_t capacity = 0;  // 0: no block
   };
   ~MessagePool() override {
     for (const Block& each : blocks_) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network: what leads to the workers of a cluster. Each worker joins it once and has a transport then, which lies in the
-// network and is closed before that ends.
+// Network: connects the workers of a cluster. Each worker joins once and then has a transport, which is part
+// of the network.
+//
+// Invariant: the transport is closed before the network is destroyed.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +17,29 @@ namespace dist {
 class Network : public Counted {
  public:
   virtual int num_workers() const noexcept = 0;
-  // The transport of one worker, once.
+  // Returns the transport of one worker. May be called once for each worker.
   virtual Status join(int worker, Transport** out) noexcept = 0;
-  // Messages move by threads of its own.
+  // Whether messages move on threads of the network.
   virtual bool has_threads() const noexcept { return false; }
 
-  // Of a network whose workers come and go. form(), once after join() and before the first message, waits until worker 0
-  // says which of them take part: UNAVAILABLE, CANCELLED or DEADLINE_EXCEEDED where it does not, PERMISSION_DENIED where it
-  // refuses this one, and ABORTED where worker 0
-  // has given up, and comes back in another network; at worker 0 itself, where it is to: only so can a worker be let in that
-  // had come, died, and was started again.
+  // For a network whose workers come and go. form() is called once, after join() and before the first
+  // message, and waits until worker 0 decides which workers take part. It fails with UNAVAILABLE, CANCELLED
+  // or DEADLINE_EXCEEDED if there is no decision, with PERMISSION_DENIED if worker 0 rejects this worker, and
+  // with ABORTED if worker 0 has given up and will return in another network. On worker 0, ABORTED means that
+  // it should do so itself: only then can a worker be admitted that had arrived, died, and been restarted.
   virtual bool forms() const noexcept { return false; }
   virtual Status form(const Forming& wanted, Formed* out) noexcept {
     (void)wanted, (void)out;
     return fail(DIST_UNIMPLEMENTED, "workers that are strategies of one process end together");
   }
-  // At worker 0: whether anybody has asked to be let in of late, and could not be.
+  // On worker 0: whether a worker has recently asked to join and could not be admitted.
   virtual bool has_newcomers() const noexcept { return false; }
-  // This worker leaves, to form another generation in another network: its transport is closed, and its address is free
-  // when this returns.
+  // This worker leaves, to form another generation in another network. When this returns, its transport is
+  // closed and its address is free.
   virtual Parting leave() noexcept { return {}; }
 
-  // What the other workers are, and how they are reached: "strategies of this process, on the network that was given".
+  // Describes the other workers and the connection to them: "strategies of this process, on the network that
+  // was given".
   virtual void describe(char* text, std::size_t size) const noexcept = 0;
 
  protected:

@@ -31,7 +31,7 @@ void SharedTransport::unlink(Share& share, List at) noexcept {
   own = {};
 }
 
-// Under the lock, so that a listener that has been replaced is not called any more.
+// Holds the lock, so that a replaced listener is not called any more.
 void SharedTransport::happened() noexcept {
   const std::lock_guard lock(mutex_);
   for (const Share* each = listening_; each != nullptr; each = each->listening_.next)
@@ -44,7 +44,7 @@ void SharedTransport::listen(Share& share, TransportListener* listener) noexcept
   listener != nullptr ? link(listening_, share, &Share::listening_) : unlink(share, &Share::listening_);
 }
 
-// Transports call their listeners, so that the lock is not held while they are called.
+// Does not hold the lock while calling the transport, because transports call their listeners.
 void SharedTransport::forget(Share& share, uint32_t generation, uint32_t run) noexcept {
   MessageKey all;
   {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedTransport: one transport for several meetings. They keep their messages apart by the group in their keys; each
-// has a share, with a listener of its own. A run's messages are let go when every share has forgotten that run which ever
-// forgets one: the others leave it to those.
+// SharedTransport: one transport for several meetings of a worker. Message keys contain the group, which
+// keeps the meetings' messages apart. Each meeting has a share with a listener of its own.
+//
+// Invariant: the messages of a run are released only after every share that ever calls forget() has forgotten
+// the run. Shares that never call it leave that to the others.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +15,15 @@ namespace dist {
 
 class SharedTransport final : public TransportListener {
  public:
-  // `below` outlives it.
+  // `below` must outlive it.
   explicit SharedTransport(Transport& below) noexcept;
-  // There is no share any more.
+  // All shares must have been destroyed.
   ~SharedTransport();
   SharedTransport(const SharedTransport&) = delete;
   SharedTransport& operator=(const SharedTransport&) = delete;
 
-  // One of them, which comes and goes with this object. Nothing of it is under way at its end.
+  // One meeting's share, which exists as long as this object. It must have no transfer in flight when it is
+  // destroyed.
   class Share final : public Transport {
    public:
     explicit Share(SharedTransport& whole) noexcept;
@@ -57,10 +60,10 @@ class SharedTransport final : public TransportListener {
 
    private:
     friend class SharedTransport;
-    // A list that the share is in.
+    // The links of a list that the share is in.
     struct Link {
       Share* next = nullptr;
-      Share** before = nullptr;  // NULL: it is in none
+      Share** before = nullptr;  // NULL: it is in no list
     };
     Transport& below() const noexcept { return whole_.below_; }
 
@@ -82,7 +85,7 @@ class SharedTransport final : public TransportListener {
 
   Transport& below_;
   std::mutex mutex_;
-  // So that a share that neither listens nor forgets costs the others nothing.
+  // Separate lists, so that a share that neither listens nor forgets costs the others nothing.
   Share* listening_ = nullptr;
   Share* forgetting_ = nullptr;
 };

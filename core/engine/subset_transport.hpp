@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SubsetTransport: some of a transport's workers, numbered 0, 1, ... in the order of their numbers there. The others are
-// neither seen nor spoken to.
+// SubsetTransport: a view of some of a transport's workers, numbered 0, 1, ... in their order there. Other
+// workers are invisible, and nothing is sent to them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace dist {
 
 class SubsetTransport final : public Transport {
  public:
-  // `workers` ascend, and this one is among them. `below` outlives it. Throws std::bad_alloc.
+  // `workers` must be in ascending order and include this one. `below` must outlive it. Throws
+  // std::bad_alloc.
   SubsetTransport(Memory& memory, Transport& below, std::span<const int> workers)
       : below_(below),
         workers_(workers.begin(), workers.end(), &memory),
@@ -43,7 +44,7 @@ class SubsetTransport final : public Transport {
   void why_lost(int worker, char* text, std::size_t size) const noexcept override {
     below_.why_lost(there(worker), text, size);
   }
-  // Those to workers that are not seen are counted too.
+  // Connections to other workers are included.
   int num_connections() const noexcept override { return below_.num_connections(); }
   void listen(TransportListener* listener) noexcept override { below_.listen(listener); }
   void close() noexcept override { below_.close(); }

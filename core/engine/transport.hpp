@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport: how bytes go from one worker to another. A worker is a process that takes part in training, or what
-// plays one in a test.
+// Transport: moves bytes between workers. A worker is a process that takes part in training, or a stand-in
+// for one in a test.
 //
-// A message has a sender, a receiver, a key and a size. A send and a receive belong together where sender,
-// receiver and key are equal; order says nothing, so that blocking, asynchronous and planned collectives, which
-// workers interleave differently, never take each other's messages. Both sides begin a transfer and go on; the
-// transfer's memory and the message's buffer are the transport's until over() says otherwise.
+// A message has a sender, a receiver, a key and a size. A send and a receive match if sender, receiver and
+// key are equal; their order does not matter. So blocking, asynchronous and planned collectives, which
+// workers interleave differently, never receive each other's messages. Both sides begin a transfer and
+// continue.
 //
-//     a receive states its size: a message of another size ends both transfers with kMisfit
-//     a sender runs ahead: what fits into credit() bytes ends before its receiver has asked for it; each message
-//     counts as at least kLeastCounted
-//     cancel() is acknowledged: the transfer is over soon after, whatever the peer does
-//     a peer that is lost ends what waits for it with kLost; what it sent before is still received
-//     a worker that has not joined yet is waited for
-//     what nobody will ask for any more is let go: forget()
-//     nothing is connected to a worker before the first message from it or to it
+// Ownership: the Transfer and the message's buffer belong to the transport until Transfer::over() returns
+// true.
 //
-// Whoever waits calls progress(): a transport needs no thread of its own. All functions may be called by any
-// thread at any time, do not wait for a peer, and allocate nothing that they cannot do without.
+// Every implementation guarantees the following (tests/unit/transport_suite.hpp):
+//
+// - A receive specifies its size. A message of another size ends both transfers with kMisfit.
+// - A sender may run ahead: messages that fit into credit() bytes complete before their receiver asks for
+//   them.
+//   Each message counts as at least kLeastCounted bytes.
+// - cancel() is acknowledged: the transfer is over soon afterwards, whatever the peer does.
+// - The loss of a peer ends the transfers that wait for it with kLost. Messages that it sent before are still
+//   received.
+// - Transfers wait for a worker that has not joined yet.
+// - forget() releases messages that nobody will ask for any more.
+// - No connection is made to a worker before the first message from it or to it.
+//
+// A transport needs no thread of its own: a thread that waits calls progress(). All functions may be called
+// by any thread at any time. They do not wait for a peer, and allocate memory only if they cannot avoid it.
 #pragma once
 
 #include <atomic>
@@ -29,10 +36,10 @@ namespace dist {
 struct MessageKey {
   uint32_t generation = 0;  // of the cluster's membership
   uint32_t run = 0;
-  int32_t group = 0;    // of replicas, in their strategy
-  uint32_t series = 0;  // blocking, asynchronous and planned collectives are numbered apart
+  int32_t group = 0;    // of replicas, numbered in their strategy
+  uint32_t series = 0;  // stream; blocking, asynchronous and planned collectives have separate ones
   uint64_t number = 0;  // of the collective in its series
-  uint32_t part = 0;    // of what one collective sends between two workers
+  uint32_t part = 0;    // counts the messages that one collective sends from one worker to another
 
   friend constexpr bool operator==(const MessageKey&, const MessageKey&) noexcept = default;
   constexpr bool before(uint32_t other_generation, uint32_t other_run) const noexcept {
@@ -40,33 +47,34 @@ struct MessageKey {
   }
 };
 
-// One message on its way, in memory of whoever began it.
+// One message in flight. It lives in memory of the caller that began it.
 class Transfer {
  public:
   enum class End : uint32_t {
     kUnderWay,
     kDone,       // received, or copied by the transport
-    kCancelled,  // by cancel(), or by close()
-    kLost,       // the peer is
-    kMisfit      // sender and receiver gave different sizes
+    kCancelled,  // by cancel() or close()
+    kLost,       // the peer is lost
+    kMisfit      // sender and receiver specified different sizes
   };
 
   Transfer() noexcept = default;
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  // Of a send: its owner sends more to the same worker at once, with which this one may go.
+  // For a send: its owner will immediately send more to the same worker, so the transport may delay and
+  // combine them.
   bool followed = false;
-  // acquire: what was received is there, what was sent may be written.
+  // acquire: received data are visible, and the buffer of a send may be overwritten.
   bool over() const noexcept { return end() != End::kUnderWay; }
   End end() const noexcept { return end_.load(std::memory_order_acquire); }
 
-  // ---- For transports ----
+  // ---- For implementations of Transport ----
 
   struct Message {
     int worker = -1;  // the peer
     MessageKey key;
-    std::byte* data = nullptr;  // of a send it is only read
+    std::byte* data = nullptr;  // only read if this is a send
     std::size_t bytes = 0;
   };
   void begin(const Message& message) noexcept {
@@ -74,16 +82,16 @@ class Transfer {
     end_.store(End::kUnderWay, std::memory_order_relaxed);
   }
   const Message& message() const noexcept { return message_; }
-  // After this the transfer is its owner's again, who may have let it go already.
+  // Ends the transfer. Afterwards it belongs to its owner, which may destroy it at once.
   void finish(End end) noexcept { end_.store(end, std::memory_order_release); }
 
-  // Links of a list that the transfer is in, whose transfer it is, and which half of a message.
+  // The list that the transfer is in, the worker to which it belongs, and whether it is the sending side.
   Transfer* next = nullptr;
   Transfer** before = nullptr;
   int owner = -1;
   bool sends = false;
-  // For transports between processes: a second list that the transfer is in, the number under which its message was
-  // offered, and how much of it has been moved.
+  // For transports between processes: a second list that the transfer is in, the id under which its message
+  // was offered, and how many bytes have been moved.
   Transfer* next_by_id = nullptr;
   Transfer** before_by_id = nullptr;
   uint64_t id = 0;
@@ -94,7 +102,8 @@ class Transfer {
   Message message_;
 };
 
-// Told whenever something has happened that a waiting member may look at: a transfer is over, or a peer lost.
+// Notified when something has happened that a waiting member may check: a transfer has ended, or a peer is
+// lost.
 class TransportListener {
  public:
   // Any thread. It must neither wait nor call the transport.
@@ -112,43 +121,46 @@ class Transport {
   static constexpr std::size_t kLeastCounted = 64;
   virtual std::size_t credit() const noexcept = 0;
 
-  // `transfer` is not under way. Neither begins nor ends a transfer to the worker itself, or to one that there
-  // is not: that is the caller's mistake.
+  // `transfer` must not be in flight. A transfer to the worker itself, or to a worker that does not exist, is an
+  // error of the caller and is not begun.
   virtual void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
                     Transfer& transfer) noexcept = 0;
   virtual void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
                        Transfer& transfer) noexcept = 0;
-  // Of this worker. A transfer that is just being copied, or is over, ends as it would have.
+  // Cancels a transfer of this worker. A transfer that is being copied, or has ended, ends as it would have.
   virtual void cancel(Transfer& transfer) noexcept = 0;
 
-  // Messages to this worker of runs before this one are let go, now and when they come: their senders' transfers
-  // end as if they had been received. None of this worker's receives is of such a run.
+  // Discards messages to this worker from runs before this one, now and when they arrive; their senders'
+  // transfers end as if they had been received. This worker must have no receive for such a run.
   virtual void forget(uint32_t generation, uint32_t run) noexcept = 0;
 
-  // Does what is to be done for transfers under way, and returns.
+  // Advances the transfers in flight. Does not wait.
   virtual void progress() noexcept = 0;
-  // False while this worker may have stood still for so long that others have given it up, until it has heard of them again:
-  // what came before proves nothing. A listener is told when it is over.
+  // False while this worker may have stood still for so long that others have given it up, and has not heard
+  // from them since; messages that arrived before prove nothing. The listener is notified when this becomes
+  // true again.
   virtual bool up_to_date() const noexcept { return true; }
-  // Whether there is any way to the other workers; where not, they are all lost from the beginning.
+  // False if there is no way to reach the other workers; then all of them are lost from the beginning.
   virtual bool reaches_others() const noexcept { return true; }
-  // Whether the worker has left, or cannot be reached any more.
+  // Whether the worker has left or can no longer be reached.
   virtual bool lost(int worker) const noexcept = 0;
-  // Whether it has said that it leaves.
+  // Whether the worker has announced that it leaves.
   virtual bool left(int worker) const noexcept { return (void)worker, false; }
-  // Why, as a sentence without its end: "worker 2 (10.0.0.7:2222) was killed or its connection broke". "": it is not
-  // lost, or there is nothing to say. Of a worker that is still waited for: why it could not be reached so far.
+  // The reason, as a sentence without a final period: "worker 2 (10.0.0.7:2222) was killed or its connection
+  // broke". Empty if the worker is not lost or nothing is known. For a worker that has not joined yet: why it
+  // could not be reached so far.
   virtual void why_lost(int worker, char* text, std::size_t size) const noexcept {
     (void)worker;
     if (size != 0) text[0] = '\0';
   }
-  // To how many workers there is a connection.
+  // Number of workers to which there is a connection.
   virtual int num_connections() const noexcept = 0;
 
-  // One listener, which must stay until it is replaced; NULL: none. When this returns the old one is not called
-  // any more.
+  // Sets the only listener, which must live until it is replaced; NULL: none. When this returns, the old one
+  // is not called any more.
   virtual void listen(TransportListener* listener) noexcept = 0;
-  // The worker leaves: its transfers end with kCancelled, those of others to it and from it with kLost.
+  // This worker leaves: its transfers end with kCancelled, and those of peers with this worker end with
+  // kLost.
   virtual void close() noexcept = 0;
 
  protected:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnreachableTransport: what a worker has where nothing leads to the others. It is made without waiting, as every
-// transport is; whoever then needs another worker is told at once that it cannot be reached.
+// UnreachableTransport: the transport of a worker that has no way to reach the others. Like every transport
+// it is created without waiting. The first call that needs another worker fails immediately with the reason.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +11,7 @@ namespace dist {
 
 class UnreachableTransport final : public Transport {
  public:
-  // `why`, a sentence without its end, outlives it.
+  // `why`, a sentence without a final period, must outlive it.
   UnreachableTransport(int num_workers, int me, const char* why) noexcept
       : num_workers_(num_workers), me_(me), why_(why) {}
 

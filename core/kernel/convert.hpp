@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts f16 and bf16 to f32 and back, one element at a time. It is done in integer arithmetic, so that no
-// floating-point environment can change the bits. Conversion to f32 is exact; back, it rounds to nearest,
-// ties to even. A NaN becomes a quiet NaN with the upper bits of its payload.
+// Converts f16 and bf16 to f32 and back, one element at a time. It uses integer arithmetic only, so that the
+// floating-point environment cannot change the result. Conversion to f32 is exact; conversion from f32 rounds
+// to nearest, ties to even. A NaN becomes a quiet NaN that keeps the upper bits of its payload.
 #pragma once
 
 #include <bit>

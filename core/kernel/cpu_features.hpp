@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which SIMD targets a CPU has, from what it says of itself. All of a target's features are asked for, as Highway does, and
-// whether the system keeps their registers.
+// Determines which SIMD targets the CPU supports, from CPUID. Like Highway, it requires all features of a
+// target, and that the operating system saves the registers.
 #pragma once
 
 #include <cstdint>
 
 namespace dist {
 
-// What an x86 CPU answers to CPUID, and what the system saves of it. All 0: no such leaf.
+// The CPUID leaves of an x86 CPU (0: no such leaf), and the registers that the system saves.
 struct CpuFeatures {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;
@@ -18,9 +18,9 @@ struct CpuFeatures {
   bool amd = false;
 };
 
-// Of this machine; all 0 where it is no x86.
+// The features of this machine; all 0 if it is not an x86.
 CpuFeatures cpu_features() noexcept;
-// A bit each, as Highway numbers them.
+// A bitmask with Highway's numbers.
 int64_t simd_targets(const CpuFeatures& cpu) noexcept;
 
 }  // namespace dist

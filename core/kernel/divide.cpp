@@ -27,7 +27,7 @@ struct Complex {
   float im;
 };
 
-// It is computed in f64, where products of f32 are exact and their sums do not overflow.
+// Computed in f64, in which products of f32 are exact and their sums do not overflow.
 Complex quotient(Complex a, Complex b) noexcept {
   const double re = b.re;
   const double im = b.im;

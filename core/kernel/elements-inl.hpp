@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel loads, folds and stores elements, compiled once for each SIMD target. An element class has
+// Defines how a kernel loads, folds and stores elements. Compiled once for each SIMD target. An element class
+// has
 //
-//     In, Out      tags of the lanes in memory: as many lanes of each, Out a full vector of them
+//     In, Out      tags of the lanes in memory; both have the same number of lanes, and Out is a full vector
 //     Value        what is folded: one or two vectors
 //     kLanes       lanes in memory per element (complex64: 2)
-//     load(from)   a Value of full In vectors; widen(raw): the same from a vector in a register
+//     load(from)   loads a Value of full In vectors; widen(raw) makes it from a vector in a register
 //     apply(a, b)  one step of the fold
 //     finish(v)    the Out vector to store
 #include "core/kernel/ops-inl.hpp"
@@ -113,8 +114,8 @@ struct Bf16 {
 
  private:
   static HWY_INLINE hn::Vec<D32> upper() { return hn::Set(D32(), 0xFFFF0000u); }
-  // Rounds to nearest even in the upper 16 bits. A NaN becomes quiet instead, as a carry could make it
-  // infinite.
+  // Rounds to nearest even in the upper 16 bits. A NaN is made quiet instead, because a carry could turn it
+  // into infinity.
   static HWY_INLINE hn::Vec<D32> rounded(hn::Vec<Df> value) {
     const auto bits = hn::BitCast(D32(), value);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(D32(), 1u));
@@ -144,7 +145,7 @@ struct F16 {
 
  private:
 #if HWY_ARCH_ARM_A64 || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
-  // The CPU converts: it rounds to nearest even and makes NaNs quiet, whatever MXCSR says about subnormals.
+  // The CPU's conversion rounds to nearest even and makes NaNs quiet, and ignores MXCSR's subnormal flags.
   using Dn = hn::Rebind<hwy::float16_t, Df>;
   static HWY_INLINE hn::Vec<Df> to_f32(hn::Vec<Dh> raw) {
     return hn::PromoteTo(Df(), hn::BitCast(Dn(), raw));
@@ -153,8 +154,8 @@ struct F16 {
     return hn::BitCast(Dh(), hn::DemoteTo(Dn(), value));
   }
 #else
-  // The branches of convert.hpp, as selections. Lanes are signed, since SSE compares only signed ones; this
-  // is right, as magnitudes have no sign bit.
+  // The branches of convert.hpp as selections. Lanes are signed because SSE only compares signed ones, which
+  // is correct because magnitudes have no sign bit.
   static HWY_INLINE hn::Vec<Di> set(int32_t value) { return hn::Set(Di(), value); }
   static HWY_INLINE hn::Vec<Df> to_f32(hn::Vec<Dh> raw) {
     const auto bits = hn::PromoteTo(Di(), raw);
@@ -191,9 +192,9 @@ struct F16 {
 #endif
 };
 
-// Converts unsigned integers to f64 and rounds once. The upper and the lower half become mantissas of
-// doubles: 2^84 + upper * 2^32, and 2^52 + lower. `biases` is subtracted from the first, which is exact. It
-// is 2^84 + 2^52, plus what else is to be subtracted from the integer.
+// Converts unsigned integers to f64 and rounds once. The upper and lower halves become mantissas of doubles:
+// 2^84 + upper * 2^32, and 2^52 + lower. `biases` is subtracted from the first, which is exact. It is 2^84 +
+// 2^52, plus any further number that is to be subtracted from the integer.
 HWY_INLINE hn::Vec<hn::ScalableTag<double>> f64_from_u64(hn::Vec<hn::ScalableTag<uint64_t>> value,
                                                          double biases) {
   const hn::ScalableTag<uint64_t> d64;

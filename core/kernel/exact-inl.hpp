@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums in lanes of f64, compiled once for each SIMD target. For each vector of elements:
+// Exact sums in f64 lanes, compiled once for each SIMD target. For each vector of elements:
 //
-//   1. One pass adds the contributions in f64 and notes their largest and smallest nonzero exponents. If 53
-//      bits reach from the first bit of the largest possible sum to the last bit of the smallest term, no
-//      addition has rounded, and the sum is exact. This is nearly always so for f32 and narrower dtypes.
-//   2. Else a second pass splits each term over levels. A level is a window of bits, and the next level's
-//      window lies below it. A level's sum starts at 1.5 * 2^c: a term that is added to it loses its bits
-//      below 2^(c - 52), and these bits go to the next level. The windows are placed by the exponents, so that
-//      nothing else is rounded, and every level is exact.
-//   3. The levels are added from the lowest up by error-free additions. These give the rounded sum, and what
-//      the rounding lost. Some lanes cannot be settled in this way: infinities and NaNs among f64, too wide a
-//      range, a tie where the sum would be rounded twice. They are marked, and summed by exact_scalar.cpp.
+//   1. The first pass adds the contributions in f64 and records their largest and smallest nonzero exponents. If
+//      at most 53 bits lie between the first bit of the largest possible sum and the last bit of the smallest
+//      term, no addition has rounded and the sum is exact. This is nearly always the case for f32 and narrower
+//      dtypes.
+//   2. Otherwise a second pass splits each term over levels. A level is a window of bits, and the window of the
+//      next level lies directly below it. The sum of a level starts at 1.5 * 2^c. A term that is added to it
+//      loses the bits below 2^(c - 52); the next level receives them. The windows are placed by the exponents
+//      so that no other rounding occurs and every level is exact.
+//   3. The levels are added from the lowest to the highest by error-free additions, which yield the rounded sum
+//      and the rounding error. Some lanes cannot be finished in this way: f64 infinities and NaNs, a range that
+//      is too wide, and a tie where the sum would be rounded twice. They are marked and summed by
+//      exact_scalar.cpp.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -274,8 +276,8 @@ class ExactLoop {
     }
     if (HWY_LIKELY(fits(Scan(), widest, kFewLevels)))
       return deep<kFewLevels, 0, kParts>(at, n, exponents, parts);
-    // Copies are passed, since what a call takes by address would not stay in registers on the usual path
-    // either.
+    // Pass copies: objects whose address is passed to a call would not stay in registers, even on the usual
+    // path.
     Exponents far_exponents[kParts];
     WideVec results[kParts];
     DIST_UNROLL_LEVELS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact kernels of each SIMD target (this file is compiled once for each), and the choice among them.
+// Compiles the exact kernels once for each SIMD target and selects one at run time.
 #include "core/kernel/exact.hpp"
 #include "core/kernel/highway_names.hpp"
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the lanes of an exact sum are read and rounded, compiled once for each SIMD target. A format has
+// Defines how the lanes of an exact sum are read and rounded. Compiled once for each SIMD target. A format
+// has
 //
 //     In            tag of the lanes in memory
-//     kVectors      how many vectors of these are summed together, as four vectors of f64. These are enough
-//                   to fill the CPU's pipelines, and few enough for its registers
+//     kVectors      number of such vectors that are summed together, as four vectors of f64; enough to fill the
+//                   CPU's pipelines and few enough for its registers
 //     part<i>       one of the four vectors of f64
-//     Scan          integer tag of the lanes whose exponents are noted, in kScans vectors; scan<k> covers the
-//                   4 / kScans parts from k * 4 / kScans on
+//     Scan          integer tag of the lanes whose exponents are recorded, in kScans vectors; scan<k> covers
+//                   4 / kScans parts, starting with part k * 4 / kScans
 //     kBits         bits of a mantissa, as scanned
-//     kFraction     where the exponent's field begins; kLeastField is that of the smallest normal number
+//     kFraction     bit position of the exponent's field; kLeastField is the field of the smallest normal number
 //     kToOdd        whether the sum is rounded once more
-//     kMark         results whose bits are at least these are NaNs with their sign bit set
-//     narrow        the quotients, rounded to the dtype, as kVectors vectors in the order of memory
+//     kMark         results whose bits are at least this value are NaNs with the sign bit set
+//     narrow        the quotients, rounded to the dtype, as kVectors vectors in memory order
 #include <cstddef>
 #include <cstdint>
 

@@ -131,7 +131,7 @@ void ExactPartial::add(const ExactPartial& other) noexcept {
 }
 
 double ExactPartial::round(bool to_odd) noexcept {
-  if (special_ != 0) return special_;  // also if it is a NaN, which is not equal to 0
+  if (special_ != 0) return special_;  // includes NaN, which is not equal to 0
   return all_negative_zero_ ? -0.0 : sum_.round(to_odd);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums, one element at a time, for any contributions. They are the reference for every SIMD target, and
-// sum the few elements that the lanes of a target cannot.
+// Exact sums, one element at a time, for any contributions. This is the reference for all SIMD targets, and
+// it sums the few elements that the lanes of a target cannot.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// NULL for all dtypes but f16, bf16, f32 and f64.
+// NULL for all dtypes except f16, bf16, f32 and f64.
 ExactKernel scalar_exact_kernel(dist_dtype dtype) noexcept;
 
 // Returns the bits of element i of the result, in the lowest bits of the 64.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating-point environment in which every sum is computed: it rounds to nearest and keeps subnormals. A
-// host may run in another one (flush-to-zero, another rounding mode), on which results must not depend.
+// The floating-point environment of every sum: round to nearest, keep subnormals. A host may have another
+// rounding mode or flush-to-zero enabled; results must not depend on that.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class FpEnvironment {
  public:
 #if defined(__x86_64__) || defined(__i386__)
   FpEnvironment() noexcept : host_(_mm_getcsr()) {
-    // All exceptions masked, round to nearest, no flush-to-zero, no denormals-are-zero. The sticky flags
-    // (low six bits) are kept, since the host may read them.
+    // All exceptions masked, round to nearest, no flush-to-zero, no denormals-are-zero. The sticky flags (the
+    // low six bits) are kept because the host may read them.
     const uint32_t wanted = (host_ & 0x3Fu) | 0x1F80u;
     changed_ = host_ != wanted;
     if (changed_) _mm_setcsr(wanted);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Highway's headers need of a library, and the SIMD targets of this CPU.
+// Supplies the functions that Highway's headers expect from its library, and detects the SIMD targets of this
+// CPU.
 #include "core/kernel/highway_names.hpp"
 //
 #include "core/kernel/cpu_features.hpp"
@@ -102,7 +103,7 @@ ChosenTarget& GetChosenTarget() {
   return chosen;
 }
 
-// What Highway's own checks come to, which builds for debugging alone have.
+// Called by Highway's own checks, which exist only in debug builds.
 HWY_NORETURN void Abort(const char*, int, const char*, ...) { __builtin_trap(); }
 
 }  // namespace hwy

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Highway's headers take from Highway's library, under names of libdist's. Comes before any header of Highway's.
+// Renames the functions that Highway's headers expect from its library. Include it before any Highway header.
 //
-// Whoever is linked with that library waits some milliseconds for its initializer at each start of a program, and a host may be
-// linked with one of another version. So libdist has the few functions itself (highway.cpp), and needs the headers alone.
+// libdist does not link Highway's library: its initializer takes some milliseconds at every program start,
+// and the host may be linked with another version of it. highway.cpp defines the few functions that are
+// needed.
 #pragma once
 
 #define SupportedTargets DistSupportedTargets  // NOLINT(readability-identifier-naming): beside Highway's

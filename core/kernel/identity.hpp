@@ -8,7 +8,7 @@
 
 namespace dist {
 
-// `dtype` and `op` are a pair that check_op() accepts.
+// check_op() must accept `dtype` and `op`.
 void fill_identity(dist_dtype dtype, dist_reduce_op op, std::byte* to, std::size_t count) noexcept;
 
 }  // namespace dist

@@ -35,7 +35,7 @@ void complement(std::byte* data, std::size_t bytes) noexcept {
   }
 }
 
-// a - b and a + (-b) have the same bits, so that the kernels need no subtraction.
+// a - b and a + (-b) have the same bits, so the kernels need no subtraction.
 void negate(dist_dtype dtype, std::byte* data, std::size_t bytes) noexcept {
   if (dtype == DIST_COMPLEX64) return flip<uint32_t>(data, bytes, 0x80000000u);  // two f32 each
   if (dtype_is_floating(dtype)) {

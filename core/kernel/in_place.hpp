@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes memory by other memory, element by element, as assignments and rows change a variable's copy.
+// Updates memory element by element from other memory. Assignments and row updates of variables use it.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace dist {
 
 enum class InPlace { kReplace, kAdd, kSubtract, kMultiply, kDivide, kMin, kMax };
 
-// to[i] = to[i] op from[i] for `count` elements, rounded to the dtype once; integers wrap. `from` is `to`, or
-// does not overlap it. For all but kReplace, check_op() must accept the dtype for SUM (add, subtract,
-// divide), PROD, MIN or MAX. An integer divisor is not 0. Allocates nothing.
+// to[i] = to[i] op from[i] for `count` elements, rounded to the dtype once; integers wrap. `from` may be `to`
+// and must not overlap it otherwise. Except for kReplace, check_op() must accept the dtype for SUM (add,
+// subtract, divide), PROD, MIN or MAX. Integer divisors must not be 0. Allocates nothing.
 void in_place(InPlace op, dist_dtype dtype, std::byte* to, const std::byte* from, std::size_t count) noexcept;
 
 }  // namespace dist

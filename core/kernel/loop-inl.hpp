@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of every SIMD kernel, compiled once for each target. It does blocks of a few vectors, then single
-// vectors, then a part of one. The element class (elements-inl.hpp) says what is done to lanes.
+// The loop of every SIMD kernel, compiled once for each target. It processes blocks of a few vectors, then
+// single vectors, then a partial vector. The element class (elements-inl.hpp) defines the operation on lanes.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +60,7 @@ class Pointers<Byte, T, 0> {
   std::size_t size_;
 };
 
-// Whether masked accesses leave the other lanes' memory alone on this target.
+// Whether masked accesses do not touch the memory of the other lanes on this target.
 template <class T>
 inline constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0 || (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4);
 
@@ -171,8 +171,8 @@ class Loop {
     }
   }
 
-  // Trees of eight contributions stay in registers. Those that wait for their neighbours lie on the stack, as
-  // the digits of a binary counter do.
+  // Trees of eight contributions stay in registers. Subtotals that wait for their neighbours are on the
+  // stack, like the digits of a binary counter.
   template <std::size_t kVectors, class Load>
   HWY_INLINE void fold_tree(const Load& load, Value (&sum)[kVectors]) const {
     Value waiting[kTreeSlots][kVectors];
@@ -255,8 +255,8 @@ HWY_NOINLINE void run_lanes(const ReduceArguments& args, std::size_t at, std::si
   if (at < end) loop.part(at, end - at);
 }
 
-// The number of lanes before the first start of a cache line, if it is the same in every destination and
-// there are lines to stream; else -1.
+// The number of lanes before the first cache line boundary, if it is the same in every destination and there
+// are lines to stream; otherwise -1.
 template <class T>
 std::ptrdiff_t lanes_before_line(const ReduceArguments& args, std::size_t lanes) {
   constexpr std::size_t kLine = 64;
@@ -285,15 +285,15 @@ void run(const ReduceArguments& args) {
   if (at < lanes) run_lanes<Element>(args, at, lanes);
 }
 
-// Reduces any number of sources to any number of destinations, by one loop.
+// Reduces any number of sources to any number of destinations with a single loop.
 template <class Element>
 void reduce(const ReduceArguments& args) noexcept {
   run<Element, 0, 0>(args);
 }
 
-// A member's part of a small all_reduce: most of its cache lines come from other cores, and the next ones are
-// asked for sooner if each is done with before the next. (At 4 KiB on two cores of a Zen 5, out of place: 0.32
-// instead of 0.38 us; larger parts take longer this way.)
+// For a member's part of a small all_reduce, most of whose cache lines come from other cores: completing each
+// line before the next one makes the core request lines earlier. (4 KiB out of place on two cores of a Zen 5:
+// 0.32 us instead of 0.38 us; larger parts take longer this way.)
 template <class Element, std::size_t kSrc>
 void run_between_cores(const ReduceArguments& args) {
   const std::size_t lanes = args.count * Element::kLanes;

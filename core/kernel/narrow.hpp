@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts f64 to 16-bit floats, through f32 but without rounding twice. Called within an FpEnvironment.
+// Converts f64 to 16-bit floats through f32 without double rounding. Must be called within an FpEnvironment.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,7 @@
 
 namespace dist {
 
-// Rounds to odd. If the result is rounded once more, to fewer bits, this gives the same as rounding `value`
-// itself.
+// Rounds to odd. Rounding the result once more, to fewer bits, gives the same as rounding `value` itself.
 inline float f32_to_odd(double value) noexcept {
   const auto nearest = static_cast<float>(value);
   const auto bits = std::bit_cast<uint32_t>(nearest);

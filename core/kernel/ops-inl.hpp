@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on vectors, compiled once for each SIMD target. In each lane, an operator gives the same bits as
-// the operator of its name in reduce_scalar.cpp.
+// Operators on vectors, compiled once for each SIMD target.
+//
+// Invariant: in each lane, an operator produces the same bits as the operator of that name in
+// reduce_scalar.cpp.
 #include "hwy/highway.h"
 
 #if defined(DIST_KERNEL_OPS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -29,7 +31,7 @@ struct Mean : Sum {
   static constexpr bool kDivides = true;
 };
 
-// In lanes where a or b is NaN, their sum, which is a quiet NaN; in the others `otherwise`.
+// In lanes in which a or b is NaN, returns their sum, which is a quiet NaN; in the other lanes, `otherwise`.
 template <class V>
 HWY_INLINE V nan_if_any_is(V a, V b, V otherwise) {
   return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Add(a, b), otherwise);
@@ -40,8 +42,8 @@ struct Minimum {
   template <class V>
   static HWY_INLINE V apply(V a, V b) {
     if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
-      // Of two zeros, x86 gives the second. So the results of both orders are combined: the sign bit is set
-      // if either zero has it.
+      // For two zeros, x86 returns the second operand. So the results of both orders are combined: the sign
+      // bit is set if either zero has it.
       return nan_if_any_is(a, b, hn::Or(hn::Min(a, b), hn::Min(b, a)));
     } else {
       return hn::Min(a, b);

@@ -13,12 +13,12 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kMostSources = 64;     // of one call of a kernel, the accumulator among them
-constexpr std::size_t kBlockElements = 512;  // widened at a time
+constexpr std::size_t kMostSources = 64;     // of one kernel call, including the accumulator
+constexpr std::size_t kBlockElements = 512;  // converted at a time
 
 bool is_narrow(dist_dtype dtype) noexcept { return dtype == DIST_F16 || dtype == DIST_BF16; }
 
-// A mean is a sum until it is finished.
+// Until it is finished, a mean is folded like a sum.
 dist_reduce_op op_of_fold(dist_reduce_op op) noexcept {
   return op == DIST_REDUCE_MEAN ? DIST_REDUCE_SUM : op;
 }

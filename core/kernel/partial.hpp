@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds in several steps. reduce_kernel(), weighted_mean() and exact_kernel() do one pass over all sources;
-// here the sources may be cut anywhere into partials. However they are cut, the bits are those of one pass:
+// Folds in several steps. reduce_kernel(), weighted_mean() and exact_kernel() fold all sources in one pass.
+// Here the sources can be cut anywhere into partials, with the same result to the bit:
 //
-//     fold_partial() of the first sources            ─► accumulator
-//     fold_partial() of the next ones, continuing    ─► accumulator, any number of times
-//     finish_partial()                               ─► destinations
+//     fold_partial() of the first sources              -> accumulator
+//     fold_partial() of the next ones, continuing it   -> accumulator, any number of times
+//     finish_partial()                                 -> destinations
 //
-// By the tree of tree.hpp, each aligned block of sources has a subtotal instead, and neighbours are joined:
+// For a TREE fold (tree.hpp), each aligned block of sources has a subtotal instead, and neighbours are
+// joined:
 //
-//     fold_subtree() of each block                   ─► accumulators
-//     join_subtrees() of blocks that join, and at the end of the rest from right to left
-//     finish_partial()                               ─► destinations
+//     fold_subtree() of each block                     -> accumulators
+//     join_subtrees() of blocks that are neighbours; at the end, the remaining ones from right to left
+//     finish_partial()                                 -> destinations
 //
-// An accumulator has the values that a pass has in registers at that point, so it may be sent to another
-// process and continued there. Sources stay in their order, and no sum is rounded early. As every kernel,
-// these are called within an FpEnvironment.
+// An accumulator holds the values that a single pass would have in registers at that point, so it can be sent
+// to another process and continued there.
+//
+// Invariant: sources keep their order, and no sum is rounded early. Like all kernels, these functions must be
+// called within an FpEnvironment.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +28,7 @@
 namespace dist {
 
 // The dtype of an accumulator's elements, for sums that are not exact: f32 for f16 and bf16; with weights,
-// the accumulator's type in weighted.hpp; else the dtype itself.
+// the accumulator's type in weighted.hpp; otherwise the dtype itself.
 dist_dtype accumulator_dtype(dist_dtype dtype, bool weighted) noexcept;
 
 struct PartialArguments {
@@ -34,14 +37,14 @@ struct PartialArguments {
   std::size_t num_src;          // 1 or more
   std::size_t count;            // elements
   std::byte* acc;               // `count` elements of accumulator_dtype(), aligned for it; overlaps no source
-  bool continues;               // acc has the fold of earlier sources; else these sources are the first
+  bool continues;               // acc holds the fold of earlier sources; false: these sources are the first
 };
 
-// For pairs that check_op() accepts, except the host's operator, which works in an accumulator by itself.
+// For pairs that check_op() accepts, except the host's operator, which works in its own accumulator.
 void fold_partial(dist_dtype dtype, dist_reduce_op op, const PartialArguments& args) noexcept;
 
-// acc = T(0, num_src) of the sources; `continues` is false. For what depends_on_order() or has weights, the
-// sources are those of an aligned block, or the last ones of all.
+// acc = T(0, num_src) of the sources; `continues` must be false. If depends_on_order() or with weights, the
+// sources must be an aligned block, or the last ones of all.
 void fold_subtree(dist_dtype dtype, dist_reduce_op op, const PartialArguments& args) noexcept;
 // left = left op right, both accumulators.
 void join_subtrees(dist_dtype dtype, dist_reduce_op op, bool weighted, std::byte* left,
@@ -49,21 +52,21 @@ void join_subtrees(dist_dtype dtype, dist_reduce_op op, bool weighted, std::byte
 
 struct FinishArguments {
   const std::byte* acc;
-  std::byte* const* dst;  // num_dst pointers; each may be acc where the results are no larger
+  std::byte* const* dst;  // num_dst pointers; each may equal acc if the results are no larger
   std::size_t num_dst;    // 1 or more
   std::size_t count;      // elements
   double divisor;         // MEAN: the number of sources, or the fold_weights() of all weights
   bool weighted;
-  bool stream;  // store past the caches
+  bool stream;  // use non-temporal stores
 };
 
 void finish_partial(dist_dtype dtype, dist_reduce_op op, const FinishArguments& args) noexcept;
 
-// The sum of weights as weighted_mean() adds them: in the accumulator's type, from left to right. `total`:
-// the sum of earlier weights; 0 if these are the first.
+// The sum of weights as weighted_mean() adds them: in the accumulator's type, from left to right. `total` is
+// the sum of earlier weights, or 0.
 double fold_weights(dist_dtype dtype, double total, const double* weights, std::size_t n) noexcept;
 
-// The same by the tree. Subtotals are joined by fold_weights(dtype, left, &right, 1).
+// The same by the tree. Join subtotals with fold_weights(dtype, left, &right, 1).
 double tree_weights(dist_dtype dtype, const double* weights, std::size_t n) noexcept;
 
 // The accumulator of one element of an exact sum (exact.hpp). Partials may be added in any order.
@@ -71,19 +74,20 @@ class ExactPartial {
  public:
   void add(double term) noexcept;
   void add(const ExactPartial& other) noexcept;
-  // Rounds as Superaccumulator::round(). Ends the sum.
+  // Rounds like Superaccumulator::round(). The sum must not be used afterwards.
   double round(bool to_odd) noexcept;
 
  private:
   Superaccumulator sum_;
-  double special_ = 0;  // the infinities and NaNs, added as the CPU adds them
+  double special_ = 0;  // the sum of the infinities and NaNs, in f64 arithmetic
   bool all_negative_zero_ = true;
 };
 
-// For f16, bf16, f32 and f64. `acc`: one for each of `count` elements, to which the sources are added.
+// For f16, bf16, f32 and f64. `acc` has one accumulator for each of `count` elements, to which the sources
+// are added.
 void fold_exact(dist_dtype dtype, const std::byte* const* src, const double* weights, std::size_t num_src,
                 std::size_t count, ExactPartial* acc) noexcept;
-// divisor as in ExactArguments. Ends the sums.
+// `divisor` is as in ExactArguments. The accumulators must not be used afterwards.
 void finish_exact(dist_dtype dtype, ExactPartial* acc, double divisor, std::byte* const* dst,
                   std::size_t num_dst, std::size_t count) noexcept;
 

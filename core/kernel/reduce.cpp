@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of each SIMD target (this file is compiled once for each), and the choice among them.
+// Compiles the reduction kernels once for each SIMD target and selects one at run time.
 #include "core/kernel/reduce.hpp"
 #include "core/kernel/highway_names.hpp"
 

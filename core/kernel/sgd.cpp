@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The update of each SIMD target (this file is compiled once for each), and plain loops for the rest.
+// The fused update, compiled once for each SIMD target, and plain loops for the remaining operations.
 #include "core/kernel/sgd.hpp"
 #include "core/kernel/highway_names.hpp"
 
@@ -117,8 +117,8 @@ class Step {
   hn::Vec<D> scale_, rate_, momentum_;
 };
 
-// The number of elements before the first start of a cache line, if it is the same in every copy that is
-// streamed; else `count`.
+// The number of elements before the first cache line boundary, if it is the same in every copy that is
+// streamed; otherwise `count`.
 template <class T>
 std::size_t elements_before_line(const SgdArguments& args) {
   constexpr std::size_t kLine = 64;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of a fused step on a piece of a parameter, after its gradient has been reduced. For f32 and
-// f64. Every operation is rounded in the parameter's type, except squares, which are computed and added in
-// f64. The code fixes the order in which squares are added, so that all SIMD targets give the same bits.
-// Buffers need no alignment.
+// The arithmetic of a fused optimizer step on a range of a parameter, after its gradient has been reduced. It
+// supports f32 and f64. Every operation rounds to the parameter's type, except squares, which are computed
+// and added in f64. Buffers need no alignment.
+//
+// Invariant: the code fixes the order in which squares are added, so all SIMD targets produce the same bits.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ namespace dist {
 struct SgdArguments {
   const std::byte* gradient;
   std::byte* const* parameters;  // the first copy is read; all are written
-  std::byte* const* velocities;  // the same; NULL: no momentum
+  std::byte* const* velocities;  // likewise; NULL: no momentum
   std::size_t copies;            // 1 or more, at different addresses
   std::size_t count;             // elements
-  double scale;                  // of the gradient
+  double scale;                  // factor of the gradient
   double learning_rate;
   double momentum;
-  bool stream;  // store past the caches where a copy was not read (for parameters much larger than these)
+  bool stream;  // use non-temporal stores for copies that are not read, for very large parameters
 };
 
 //     velocity = momentum * velocity - learning_rate * (scale * gradient);   parameter = parameter + velocity
@@ -30,7 +31,7 @@ void sgd(dist_dtype dtype, const SgdArguments& args) noexcept;
 // x = scale * x
 void scale_elements(dist_dtype dtype, std::byte* x, std::size_t count, double scale) noexcept;
 
-// The sum of x^2: elements i, i + 32, i + 64, ... first, then the 32 sums in their order.
+// The sum of x^2. Elements i, i + 32, i + 64, ... are summed first, then the 32 sums in order.
 double sum_of_squares(dist_dtype dtype, const std::byte* x, std::size_t count) noexcept;
 
 }  // namespace dist

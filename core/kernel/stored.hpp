@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How elements are stored, folded and written, for kernels that are plain loops. An element class has
+// Defines how elements are stored, folded and written, for kernels that are plain loops. An element class has
 //
 //     Stored, Acc, Result   the types in memory, of the fold, and of the result
 //     kLanes                how many numbers an element has (complex64: 2)
-//     read(), write()       from Stored to Acc, and from Acc to Result
+//     read(), write()       conversion from Stored to Acc, and from Acc to Result
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct BrainFloat {
   static uint16_t write(float value) noexcept { return bf16_from_f32(value); }
 };
 
-// A weight is real, and multiplies both parts of a complex number.
+// A weight is real and multiplies both parts of a complex number.
 struct Complex : Plain<float, float> {
   static constexpr std::size_t kLanes = 2;
 };

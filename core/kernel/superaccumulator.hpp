@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact sum of any number of doubles. It depends only on which numbers were added, not on their order. It
-// has only integers, so that no floating-point environment matters, and it may be copied as bytes.
+// The exact sum of any number of doubles, as a wide fixed-point number.
+//
+// Invariant: the state depends only on which numbers were added, not on their order. It consists of integers
+// only, so the floating-point environment does not affect it, and it may be copied as bytes.
 #pragma once
 
 #include <bit>
@@ -8,9 +10,9 @@
 
 namespace dist {
 
-// A fixed-point number with a bit for each power of two of any double, and room for 2^64 of the largest
-// double. A digit has 32 bits and is stored in 64, so that carries need to be spread only after 2^30
-// additions.
+// A fixed-point number with a bit for every power of two that occurs in a double, and room for 2^64 times the
+// largest double. A digit has 32 bits and is stored in 64, so that carries have to be propagated only after
+// 2^30 additions.
 class Superaccumulator {
  public:
   void add(double finite) noexcept {
@@ -29,31 +31,31 @@ class Superaccumulator {
     digit[2] += sign * static_cast<int64_t>(high);
   }
 
-  // After settle(), 2^30 sums may be added that are settled too.
+  // After settle(), up to 2^30 sums may be added that are settled as well.
   void add(const Superaccumulator& other) noexcept {
     for (int i = 0; i < kDigits; ++i) digits_[i] += other.digits_[i];
   }
 
-  // Spreads the carries, so that there is room for 2^30 further additions.
+  // Propagates the carries, which makes room for 2^30 further additions.
   void settle() noexcept { digits_[kDigits - 1] += spread_carries() * (kMask + 1); }
 
-  // The sum as a double, +0 if it is zero. With `to_odd` it is truncated, and the last bit is set if that
-  // lost anything. Rounding this result once more, to fewer bits, gives the same as rounding the sum. Ends
-  // the sum.
+  // Returns the sum as a double, +0 if it is zero. With `to_odd` the sum is truncated, and the last bit is
+  // set if the result is inexact; rounding this result to fewer bits gives the same as rounding the sum. The
+  // sum must not be used afterwards.
   double round(bool to_odd) noexcept {
     const uint64_t sign = carry() ? kSign : 0;
     int top = kDigits - 1;
     while (top >= 0 && digits_[top] == 0) --top;
     if (top < 0) return 0;
     const unsigned leading = 32 * static_cast<unsigned>(top) + std::bit_width(digit(top)) - 1;
-    const unsigned last = leading < 52 ? 0 : leading - 52;  // of the 53 bits that stay, or of a subnormal's
+    const unsigned last = leading < 52 ? 0 : leading - 52;  // the lowest bit that is kept
     uint64_t mantissa = bits_from(last);
     if (to_odd) {
       mantissa |= any_below(last) ? 1 : 0;
     } else if (last > 0 && (bits_from(last - 1) & 1) != 0) {
       mantissa += any_below(last - 1) ? 1 : mantissa & 1;
     }
-    // The leading bit is added to the exponent field, and so is a carry that rounding up may cause.
+    // The leading bit is added to the exponent field, and so is the carry if rounding up causes one.
     const uint64_t magnitude = (uint64_t{last} << 52) + mantissa;
     return std::bit_cast<double>(sign | (magnitude < kInfinity ? magnitude : kInfinity - (to_odd ? 1 : 0)));
   }
@@ -66,7 +68,7 @@ class Superaccumulator {
 
   uint64_t digit(unsigned i) const noexcept { return static_cast<uint64_t>(digits_[i]); }
 
-  // Turns the sum into its magnitude, in digits of 32 bits; true: the sum was negative.
+  // Converts the sum to its magnitude, in digits of 32 bits. Returns true if it was negative.
   bool carry() noexcept {
     if (spread_carries() == 0) return false;
     for (int64_t& digit : digits_) digit = -digit;
@@ -85,8 +87,7 @@ class Superaccumulator {
     return carry;
   }
 
-  // The 64 bits that begin with bit `at`. The last digits of every sum are 0, so that no digit is read beyond
-  // them.
+  // The 64 bits that begin at bit `at`. The last digits of every sum are 0, so this never reads beyond them.
   uint64_t bits_from(unsigned at) const noexcept {
     const unsigned i = at / 32;
     const unsigned shift = at % 32;

@@ -22,7 +22,7 @@ struct Targets {
   const char* names[HWY_MAX_DYNAMIC_TARGETS + 2] = {};
 };
 
-// The CPU is asked only once, since under a hypervisor each such question is a trap.
+// The CPU is queried only once, because under a hypervisor each CPUID instruction traps.
 const Targets& targets() noexcept {
   static const Targets found;
   return found;

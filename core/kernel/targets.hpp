@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SIMD targets that kernels are compiled for, and how tests find one by its name. Kernels include this before
-// Highway.
+// The SIMD targets that kernels are compiled for, and a lookup by name for tests. Kernels include this header
+// before any Highway header.
 #pragma once
 
 // Only CPUs from before 2010 would use SSSE3. Arm's scalable vectors have no fixed size, so that they can be
@@ -9,13 +9,14 @@
 
 namespace dist {
 
-// The name of plain C++ without SIMD.
+// The name of the target in plain C++ without SIMD.
 inline constexpr char kScalarTarget[] = "SCALAR";
 
-// Names of the SIMD targets that this build has and this CPU can run, widest first, then kScalarTarget; ended by NULL.
+// The names of the SIMD targets that this build has and this CPU supports, widest first, then kScalarTarget,
+// then NULL.
 const char* const* kernel_targets() noexcept;
 
-// Where a table of HWY_EXPORT has the kernels of one of these; -1: it is none of them, or kScalarTarget.
+// The index of a target in a table of HWY_EXPORT; -1 for kScalarTarget and unknown targets.
 int table_index_of(const char* target) noexcept;
 
 }  // namespace dist

@@ -7,12 +7,12 @@
 //
 //     N = 7:   ((0 1) (2 3))  ((4 5) 6)
 //
-// The first m contributions of T(a, n) do not depend on n, so that each aligned block of a power of two is
-// folded alone: of 2^k contributions from a multiple of 2^k on. A range of n contributions that begins
-// anywhere is at most 2 * ceil(log2 n) such blocks (one where n is 1), and whoever has it need not know N to
-// fold them. Up to three contributions, the tree is the fold from left to right.
+// The first m contributions of T(a, n) are folded independently of n. So every aligned block of 2^k
+// contributions, beginning at a multiple of 2^k, has a subtotal of its own. A range of n contributions that
+// begins anywhere consists of at most 2 * ceil(log2 n) such blocks (one if n is 1), and folding it does not
+// require knowing N. For up to three contributions, the tree equals the fold from left to right.
 //
-// A block's subtotal has the accumulator's type, as every node of the tree (partial.hpp).
+// A subtotal has the accumulator's type, like every other value inside the tree (partial.hpp).
 #pragma once
 
 #include <bit>
@@ -23,27 +23,28 @@
 
 namespace dist {
 
-// The most sources of a fold by a tree, and how many subtotals that takes at a time.
+// The maximum number of sources of a TREE fold, and how many subtotals it needs at the same time.
 inline constexpr std::size_t kMostTreeSources = 4095;
 inline constexpr std::size_t kTreeSlots = 12;
 
-// Whether the order of a fold can change its bits: of floating-point numbers, but not by MIN and MAX.
+// Whether the order of a fold can change its bits. It can for floating-point numbers, except with MIN and
+// MAX.
 bool depends_on_order(dist_dtype dtype, dist_reduce_op op) noexcept;
 
-// For pairs that check_op() accepts, and `num_src` sources. Where the order changes nothing, it is
-// reduce_kernel(). f16 and bf16 accumulate in f32, and are rounded once.
+// For pairs that check_op() accepts, and `num_src` sources. If the order does not matter, this is
+// reduce_kernel(). f16 and bf16 accumulate in f32 and are rounded once.
 ReduceKernel tree_kernel(dist_dtype dtype, dist_reduce_op op, std::size_t num_src) noexcept;
 
-// The kernel of one of kernel_targets() by name, for what depends_on_order(); NULL if the CPU or the build
-// does not have that target, and for all else.
+// Returns the kernel of one of kernel_targets() by name; NULL if the CPU or the build does not have that
+// target, or if depends_on_order() is false.
 ReduceKernel tree_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept;
 
-// How many subtotals walk_tree() has at a time.
+// Number of subtotals that walk_tree() uses at the same time.
 constexpr std::size_t tree_slots(std::size_t n) noexcept {
   return n < 4 ? 1 : static_cast<std::size_t>(std::bit_width(n)) - 1;
 }
 
-// T(0, n) in slots, of which the first has the result:
+// Computes T(0, n) in slots. The result is in the first slot.
 //
 //     begin(s, p)   slot[s] = x[p]
 //     add(s, p)     slot[s] = slot[s] op x[p]
@@ -53,7 +54,7 @@ void walk_tree(std::size_t n, Begin&& begin, Add&& add, Join&& join) {
   std::size_t used = 0;
   for (std::size_t p = 0; p < n; ++p) {
     if (p % 2 == 0) {
-      // The last of an odd number needs no slot of its own.
+      // The last one of an odd number needs no slot of its own.
       if (p + 1 == n && used != 0) {
         add(used - 1, p);
       } else {
@@ -72,13 +73,13 @@ struct TreeBlock {
   std::size_t first;
   std::size_t size;  // a power of two; `first` is a multiple of it
 
-  // Whether both are one block: `next` lies behind this one.
+  // Whether this block and `next`, which follows it, form one block.
   constexpr bool joins(const TreeBlock& next) const noexcept {
     return size == next.size && first % (2 * size) == 0;
   }
 };
 
-// The first of the blocks that n contributions from `first` on are; those after it begin where it ends.
+// The first of the blocks that make up n contributions from `first` on. The next block begins where it ends.
 constexpr TreeBlock first_tree_block(std::size_t first, std::size_t n) noexcept {
   const std::size_t largest = std::bit_floor(n);
   const std::size_t aligned = first == 0 ? largest : first & (~first + 1);

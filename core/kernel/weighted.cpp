@@ -11,8 +11,8 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kBlock = 128;           // numbers; three arrays of it are on the stack
-constexpr std::size_t kTreeBlockBytes = 256;  // of a slot of a tree
+constexpr std::size_t kBlock = 128;           // numbers; three such arrays are on the stack
+constexpr std::size_t kTreeBlockBytes = 256;  // size of a slot of a tree
 
 template <class Acc>
 Acc total_of(Acc total, const double* weights, std::size_t n) noexcept {
@@ -40,7 +40,7 @@ void accumulate(const std::byte* const* src, const double* weights, std::size_t 
   }
 }
 
-// T(0, num_src) of w[p] * src[p] in acc. The slots of the tree are on the stack.
+// Computes T(0, num_src) of w[p] * src[p] in acc. The slots of the tree are on the stack.
 template <class Element>
 void accumulate_as_tree(const std::byte* const* src, const double* weights, std::size_t num_src,
                         std::size_t at, std::size_t n, typename Element::Acc* acc) noexcept {
@@ -82,7 +82,7 @@ void divide(const typename Element::Acc* acc, typename Element::Acc total, std::
     std::memcpy(dst[d] + at * sizeof(Result), result, n * sizeof(Result));
 }
 
-// Calls block(at, n) for blocks of the numbers that `count` elements have.
+// Calls block(at, n) for blocks of the numbers in `count` elements.
 template <class Element, class Block>
 void for_blocks(std::size_t count, Block&& block) noexcept {
   const std::size_t lanes = count * Element::kLanes;

@@ -5,10 +5,10 @@
 //       acc = w[0] * src[0][i];   for p in 1 .. num_src-1:  acc = acc + w[p] * src[p][i]
 //       for d in 0 .. num_dst-1:  dst[d][i] = acc / (w[0] + w[1] + ...)
 //
-// All of it is computed in the accumulator's type: f32 for f16, bf16, f32, complex64 and small integers; f64
-// for f64 and integers of 32 bits and more. Every product, every sum and the quotient are rounded in this
-// type. The result is rounded once more if its type is narrower. These are plain loops, which the compiler
-// makes SIMD. The code fixes the order in which an element is folded.
+// The accumulator is f32 for f16, bf16, f32, complex64 and small integers, and f64 for f64 and for integers
+// of 32 bits and more. Every product, every sum and the quotient is rounded to the accumulator's type; the
+// result is rounded once more if its type is narrower. These are plain loops that the compiler vectorizes.
+// The code fixes the order in which an element is folded.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,13 @@ struct WeightedArguments {
   std::size_t count;
 };
 
-// As in reduce_kernel(), a destination may be a source. check_op() accepts `dtype` for MEAN.
+// As with reduce_kernel(), a destination may be a source. check_op() must accept `dtype` for MEAN.
 void weighted_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
-// The same, where both the products and the weights are added by the tree of tree.hpp.
+// The same, with both the products and the weights added by the tree of tree.hpp.
 void weighted_tree_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
-// The steps of weighted means, for those of partial.hpp.
+// The steps of weighted means, used by partial.hpp.
 struct PartialArguments;
 struct FinishArguments;
 void fold_weighted(dist_dtype dtype, const PartialArguments& args) noexcept;

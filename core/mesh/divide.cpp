@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// divide(): a tensor becomes a sharded one. shard_of(): what a logical device sees of a value.
+// divide() turns a tensor into a sharded one; shard_of() returns a logical device's part of a value.
 #include <algorithm>
 #include <memory_resource>
 #include <vector>
@@ -36,7 +36,7 @@ class Divider {
   }
 
  private:
-  // The plain tensor behind a value: for a variable, a view of the replica's copy.
+  // The plain tensor behind a value; for a variable, a view of the replica's copy.
   Status whole_of(Value& value, ValueRef* out) const {
     if (value.sharding() != nullptr) {
       *out = ValueRef::share(&value.whole());
@@ -76,7 +76,7 @@ class Divider {
     return Value::create_sharded(memory_, whole, sharding, pointers, begins.data(), out);
   }
 
-  // All of it, or nothing.
+  // Assigns the whole tensor, or nothing.
   Status share(Value& whole, const Sharding& sharding, ValueRef* out) const {
     const ValueRef nothing = Value::create_none(memory_);
     std::pmr::vector<Value*> shards(static_cast<std::size_t>(sharding.num_logical_devices), &whole, &memory_);

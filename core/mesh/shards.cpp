@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sharded value says of its shards.
+// Queries about the shards of a sharded value.
 #include "core/mesh/shards.hpp"
 
 namespace dist {
 namespace {
 
-// Whether some shard is not what an even split gives.
+// Whether some shard differs from what an even split produces.
 bool is_uneven(const Value& sharded, const Partition& how) noexcept {
   if (how.kind != DIST_PARTITION_SPLIT) return false;
   for (std::size_t i = 0; i < how.shape.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's rule for laying replicas out over a topology.
+// TensorFlow's rule for placing replicas on a topology.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -10,14 +10,14 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kCore = kMeshNdim - 1;  // the last dimension: the cores of one chip
+constexpr std::size_t kCore = kMeshNdim - 1;  // the last dimension: the cores of a chip
 
-// A computation that fits the mesh. Its products are below kMaxPositions, whose check comes first.
+// A computation that fits the mesh. Products are below kMaxPositions, which is checked first.
 struct Blocks {
   Coordinates shape{};      // of a replica, in devices
-  Coordinates stride{};     // from device to device
-  Coordinates footprint{};  // shape * stride: what one replica spans
-  Coordinates counts{};     // how many replicas fit in each direction
+  Coordinates stride{};     // distance between devices
+  Coordinates footprint{};  // shape * stride: the extent of a replica
+  Coordinates counts{};     // number of replicas that fit in each dimension
   int32_t devices = 1;      // of a replica
   int32_t max_replicas = 1;
   bool strided = false;
@@ -46,7 +46,7 @@ Status read_blocks(const Coordinates& mesh, const Computation& computation, Bloc
                               CoordinatesText(mesh).text);
     }
     out->footprint[i] = static_cast<int32_t>(footprint);
-    // Strided blocks lie in one another: as many as the stride has steps.
+    // Strided blocks interleave: as many as the stride has steps.
     out->counts[i] = mesh[i] / out->footprint[i] * out->stride[i];
     out->devices *= out->shape[i];
     out->max_replicas *= out->counts[i];
@@ -74,8 +74,8 @@ int32_t ceil_of_root(int32_t n, std::size_t power) noexcept {
   }
 }
 
-// A box of at least n replicas, close to a cube. The dimension with the least room is served first, so that
-// what it cannot take fits into the others; of equal ones the core, then x, y and z.
+// A box of at least n replicas, close to a cube. The dimension with the least room is handled first, so that
+// the others take the rest; if they are equal, core comes first, then x, y and z.
 Coordinates replica_box(const Coordinates& counts, int32_t n) noexcept {
   std::array<std::size_t, kMeshNdim> order = {kCore, 0, 1, 2};
   const auto key = [&](std::size_t axis) { return std::pair(counts[axis], (axis + 1) % kMeshNdim); };
@@ -104,7 +104,7 @@ class Layout {
     made_.assign(all.begin(), all.begin() + numbers);
   }
 
-  // Chips form the rings; a chip's cores follow one another.
+  // The rings consist of chips; the cores of a chip are consecutive.
   void as_rings() {
     const Coordinates& shape = blocks_.shape;
     const Coordinates box = replica_box(blocks_.counts, n_);

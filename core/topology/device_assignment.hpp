@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceAssignment: which devices of a topology are the logical devices of which replica.
+// DeviceAssignment: maps each logical device of each replica to a device of a topology.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace dist {
 
 class DeviceAssignment final : public Counted {
  public:
-  // core_assignment[(replica * logical_devices + d) * ndim + axis]: positions in the mesh. A device may be
-  // there more than once, and a hole may be one.
+  // core_assignment[(replica * logical_devices + d) * ndim + axis] are positions in the mesh. A device may
+  // occur more than once, and a hole is allowed.
   static Status create(Ref<Topology> topology, const int32_t* core_assignment, int32_t num_replicas,
                        int32_t num_logical_devices, std::size_t ndim, Ref<DeviceAssignment>* out);
 
@@ -27,11 +27,11 @@ class DeviceAssignment final : public Counted {
   int32_t num_logical_devices() const noexcept { return num_logical_devices_; }  // of each replica
   std::span<const int32_t> core_assignment() const noexcept { return core_assignment_; }
 
-  // kMeshNdim numbers. An index of -1 is the last replica or logical device.
+  // Returns kMeshNdim numbers. An index of -1 means the last replica or logical device.
   Status coordinates(int32_t replica, int32_t logical_device, const int32_t** out) const noexcept;
   Status place(int32_t replica, int32_t logical_device, DevicePlace* out) const noexcept;
-  // The replicas, ascending, whose logical device `logical_device` is one of the task's: as many as there is
-  // room for. *out_n: how many there are, at least one.
+  // Returns the replicas, in ascending order, whose logical device `logical_device` belongs to the task, as
+  // many as there is room for. *out_n is their number, which is at least one.
   Status lookup_replicas(int32_t task, int32_t logical_device, std::span<int32_t> out,
                          std::size_t* out_n) const noexcept;
 
@@ -50,22 +50,25 @@ class DeviceAssignment final : public Counted {
   std::pmr::vector<int32_t> core_assignment_;
 };
 
-// A block of devices for each replica.
+// The layout of replicas: a block of devices for each.
 struct Computation {
-  std::span<const int32_t> shape;   // of a replica's block; empty: 1 in each direction
-  std::span<const int32_t> stride;  // from one of its devices to the next; empty: 1 in each direction
+  std::span<const int32_t> shape;   // of a replica's block; empty: 1 in each dimension
+  std::span<const int32_t> stride;  // distance between its devices; empty: 1 in each dimension
   int32_t num_replicas;
-  int32_t order;  // a DIST_DEVICE_ORDER_...; any other number counts as MESH
+  int32_t order;  // a DIST_DEVICE_ORDER_...; any other number means MESH
 };
 
-// Lays replicas out over a topology, by TensorFlow's rule (DeviceAssignment.build):
+// Places replicas on a topology by TensorFlow's rule (DeviceAssignment.build):
 //
-//   - Where devices are missing, replicas take devices in the order of tasks, whatever the order and the
-//     shape of their block; strides are refused.
-//   - AUTO makes rings of replicas, and of each replica's devices, where blocks have the whole of the last
-//     dimension and no stride, and as many replicas are wanted as there is room for. RING insists on it.
-//   - Else replicas lie in a box as close to a cube as fits: core first, then x, y and z; the devices of a
-//     block are row-major, core fastest.
+// - If devices are missing, replicas take devices in the order of tasks, whatever the order and the shape of
+//   their block; strides are
+//   rejected.
+// - AUTO makes rings of replicas, and of each replica's devices, if blocks span the whole last dimension,
+//   have no stride, and as many
+//   replicas are requested as fit. RING requires that.
+// - Otherwise replicas form a box as close to a cube as possible: core first, then x, y and z. The devices of
+//   a block are row-major,
+//   with core fastest.
 Status build_assignment(Ref<Topology> topology, const Computation& computation, Ref<DeviceAssignment>* out);
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mesh of devices: its shape (x, y, z, core), and positions in it by coordinates.
+// The shape of a mesh of devices (x, y, z, core), and positions in it by coordinates.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@ namespace dist {
 inline constexpr std::size_t kMeshNdim = 4;
 using Coordinates = std::array<int32_t, kMeshNdim>;
 
-// Positions of a mesh, and devices of a topology: what is kept for each of them fits in some megabytes.
+// Limit for the positions of a mesh and the devices of a topology, such that the tables for them fit in some
+// megabytes.
 inline constexpr std::size_t kMaxPositions = DIST_MAX_MESH_POSITIONS;
 
 // "[2 2 1 2]", as NumPy prints it; for messages.
@@ -27,14 +28,15 @@ class Mesh {
  public:
   static constexpr std::size_t kOutside = SIZE_MAX;
 
-  // INVALID_ARGUMENT unless these are kMeshNdim positive sizes of at most kMaxPositions positions.
+  // Fails with INVALID_ARGUMENT unless `shape` consists of kMeshNdim positive sizes with at most
+  // kMaxPositions positions.
   static Status make(std::span<const int32_t> shape, Mesh* out) noexcept;
 
   const Coordinates& shape() const noexcept { return shape_; }
   std::size_t positions() const noexcept { return positions_; }
-  // Row-major. A coordinate of -1 is the last one, as in Python.
+  // Row-major. A coordinate of -1 means the last one, as in Python.
   std::size_t position_of(const int32_t* coordinates) const noexcept;
-  // The same with a message where it is outside; `what` begins it.
+  // The same with a check that it is inside; `what` begins the message.
   Status find(const int32_t* coordinates, const char* what, std::size_t* out) const noexcept;
   Coordinates coordinates_of(std::size_t position) const noexcept;
 

@@ -6,9 +6,9 @@
 namespace dist {
 namespace {
 
-using Number = long long;  // as printf has it
+using Number = long long;  // as printf expects it
 
-// The product, or -1 where it is above `most` or a number is below 1: no number of devices is that.
+// The product, or -1 if it exceeds `most` or a number is below 1, which no number of devices can equal.
 int64_t bounded_product(std::span<const int64_t> numbers, int64_t most) noexcept {
   int64_t product = 1;
   for (const int64_t number : numbers) {
@@ -18,8 +18,8 @@ int64_t bounded_product(std::span<const int64_t> numbers, int64_t most) noexcept
   return product;
 }
 
-// The elements of a tensor: kUnknownSize where a size is, unless another one is 0; -2 where they are too many
-// to be counted.
+// The number of elements of a tensor: kUnknownSize if a size is unknown, unless another one is 0; -2 if it
+// overflows.
 constexpr int64_t kTooMany = -2;
 int64_t elements_of(std::span<const int64_t> sizes) noexcept {
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
@@ -34,7 +34,7 @@ int64_t elements_of(std::span<const int64_t> sizes) noexcept {
   return known ? elements : kUnknownSize;
 }
 
-// Part `index` of `size`: the first size % parts of them have one more than the others.
+// Part `index` of `size`. The first size % parts parts have one element more than the others.
 void part(int64_t size, int64_t parts, int64_t index, int64_t* out_begin, int64_t* out_size) noexcept {
   const int64_t share = size / parts;
   const int64_t rest = size % parts;

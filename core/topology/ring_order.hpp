@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which the chips of a box form a ring, each a neighbour of the next.
+// Orders the chips of a box so that they form a ring in which each chip is a neighbour of the next.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@ namespace dist {
 
 using Chip = std::array<int32_t, 3>;  // x, y, z
 
-// All x * y * z chips. A ring where two or three sizes are above 1 and all those are even; a line where one
-// is; else, as in TensorFlow, plain order, x fastest.
+// All x * y * z chips. They form a ring if two or three sizes are above 1 and all of those are even, and a
+// line if only one is above 1. Otherwise they are in plain order with x fastest, as in TensorFlow.
 std::pmr::vector<Chip> ring_order(int32_t x, int32_t y, int32_t z, std::pmr::memory_resource* memory);
 
 }  // namespace dist

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topology: a mesh of devices, as TensorFlow's Topology describes one: its shape, and where in it the devices
-// of each task are.
+// Topology: a mesh of devices as in TensorFlow's Topology: its shape, and the positions of each task's
+// devices.
 #pragma once
 
 #include <cstddef>
@@ -16,46 +16,47 @@
 
 namespace dist {
 
-// Which device a position has. A hole has none.
+// The device at a position. A hole has none.
 struct DevicePlace {
   int32_t task = -1;
-  int32_t device = -1;  // of the task
+  int32_t device = -1;  // within the task
 };
 
 // The CPUs of a host as devices.
 struct HostCpus {
-  std::span<const int32_t> cpus;  // the system's number of each device of task 0
-  bool by_hwloc;                  // else all that is known are their numbers
+  std::span<const int32_t> cpus;  // the system's number for each device of task 0
+  bool by_hwloc;                  // false: only the CPUs' numbers are known
 };
 
 class Topology final : public Counted {
  public:
-  // device_coordinates[(task * devices + device) * ndim + axis]. Of two devices at one position the later one
-  // is there.
+  // device_coordinates[(task * devices + device) * ndim + axis]. If two devices have the same position, the
+  // later one is used.
   static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
                        int32_t num_tasks, int32_t num_devices_per_task, Ref<Topology>* out);
   // The same with the host's CPUs.
   static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
                        const HostCpus& host, Ref<Topology>* out);
-  // Reads a TopologyProto; serialized() then gives the same bytes.
+  // Decodes a TopologyProto; serialized() then returns the same bytes.
   static Status parse(Memory& memory, std::span<const uint8_t> bytes, Ref<Topology>* out);
 
   const Mesh& mesh() const noexcept { return mesh_; }
   int32_t num_tasks() const noexcept { return num_tasks_; }
   int32_t num_devices_per_task() const noexcept { return num_devices_per_task_; }
-  // As they were given: negative ones too.
+  // As they were given, including negative ones.
   std::span<const int32_t> device_coordinates() const noexcept { return device_coordinates_; }
-  // Holes, row-major.
+  // The holes, in row-major order.
   std::span<const Coordinates> missing() const noexcept { return missing_; }
   std::span<const uint8_t> serialized() const noexcept { return serialized_; }
   DevicePlace at(std::size_t position) const noexcept { return places_[position]; }
   Status at(const int32_t* coordinates, DevicePlace* out) const noexcept;
 
-  bool is_host() const noexcept { return is_host_; }  // whether devices are this host's CPUs
-  // The host's CPU that the device is, -1 for a hole. FAILED_PRECONDITION where devices are not this host's.
+  bool is_host() const noexcept { return is_host_; }  // whether the devices are this host's CPUs
+  // The host's CPU that corresponds to a device; -1 for a hole. Fails with FAILED_PRECONDITION if devices are
+  // not this host's CPUs.
   Status cpu_of(DevicePlace place, int32_t* out) const noexcept;
 
-  // The topology in words, in lines of "subject: words".
+  // A description in lines of the form "subject: words".
   std::pmr::string explain() const;
 
  private:
@@ -76,7 +77,7 @@ class Topology final : public Counted {
   int32_t num_tasks_ = 0;
   int32_t num_devices_per_task_ = 0;
   std::pmr::vector<int32_t> device_coordinates_;
-  std::pmr::vector<DevicePlace> places_;  // of each position
+  std::pmr::vector<DevicePlace> places_;  // by position
   std::pmr::vector<Coordinates> missing_;
   std::pmr::vector<uint8_t> serialized_;
   std::pmr::vector<int32_t> cpus_;
@@ -84,10 +85,10 @@ class Topology final : public Counted {
   bool by_hwloc_ = false;
 };
 
-// What a device is called: "/job:worker/task:0/device:TPU:1"; without a job "/task:0/device:TPU:1". Its host:
-// ".../device:CPU:0".
+// The name of a device: "/job:worker/task:0/device:TPU:1"; without a job "/task:0/device:TPU:1". The name of
+// its host: ".../device:CPU:0".
 enum class NameOf { kDevice, kHost };
-// `out` holds `size` bytes; INVALID_ARGUMENT, and nothing written, where that is too small.
+// `out` has `size` bytes. If that is too small, fails with INVALID_ARGUMENT and writes nothing.
 Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std::size_t size) noexcept;
 
 }  // namespace dist

@@ -28,11 +28,11 @@ constexpr uint32_t tag_of(Field field, WireType type) { return field << kTypeBit
 
 constexpr std::size_t kMaxVarintBytes = 10;
 constexpr std::size_t kMaxShortBytes = 5;  // of a tag or a length, which have 32 bits
-constexpr int kMaxDepth = 100;             // of groups in groups, as in protobuf
+constexpr int kMaxDepth = 100;             // nesting of groups, as in protobuf
 
 // ---- Writing
 
-// Sign-extended to 64 bits, so that a negative number takes all ten bytes.
+// Sign-extended to 64 bits, so that a negative number takes ten bytes.
 constexpr uint64_t as_varint(int32_t number) noexcept {
   return static_cast<uint64_t>(static_cast<int64_t>(number));
 }
@@ -47,7 +47,7 @@ class Writer {
  public:
   explicit Writer(std::pmr::memory_resource* memory) : bytes_(memory) {}
 
-  // A field that is 0 is left out, as proto3 wants it.
+  // proto3 omits fields that are 0.
   void number(Field field, int32_t number) {
     if (number == 0) return;
     varint(tag_of(field, kVarint));
@@ -104,7 +104,7 @@ class Reader {
     return *out >> kTypeBits == 0 ? corrupt("there is no field 0") : kOk;
   }
 
-  // What a length stands before.
+  // Reads a length and returns the bytes that follow.
   Status bytes(std::span<const uint8_t>* out) noexcept {
     uint32_t length = 0;
     DIST_TRY(short_varint(&length));
@@ -114,7 +114,7 @@ class Reader {
     return kOk;
   }
 
-  // Passes over a field, its tag read, and all fields of a group.
+  // Skips a field whose tag has been read, including all fields of a group.
   Status skip(uint32_t tag, int depth) noexcept {
     uint64_t number = 0;
     std::span<const uint8_t> inner;
@@ -170,7 +170,7 @@ Status append(uint64_t number, std::pmr::vector<int32_t>* out) {
   return kOk;
 }
 
-// One number, or several packed: a writer may choose.
+// Reads one number, or several packed ones: a writer may use either.
 Status read_numbers(Reader& reader, bool packed, std::pmr::vector<int32_t>* out) {
   uint64_t number = 0;
   if (!packed) {
@@ -193,7 +193,7 @@ Status read_number(Reader& reader, int32_t* out) noexcept {
   return kOk;
 }
 
-// What a host has no use for, but must be a message for the whole to be one.
+// The content is ignored, but it must be a valid message for the whole to be valid.
 Status check_message(Reader& reader) noexcept {
   std::span<const uint8_t> bytes;
   DIST_TRY(reader.bytes(&bytes));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's TopologyProto as bytes: what its own library writes, and any bytes read.
+// Encodes and decodes TensorFlow's TopologyProto. The encoder writes the bytes that TensorFlow's own library
+// writes; the decoder accepts any input.
 //
 //     1 mesh_shape, 2 num_tasks, 3 num_tpu_devices_per_task, 4 device_coordinates (int32; 1 and 4 repeated),
 //     5 tpu_hardware_feature (a message)
@@ -15,7 +16,7 @@
 
 namespace dist {
 
-// Bytes of a serialized topology that is read: more than the largest one has that is written.
+// Limit for a serialized topology that is decoded; larger than the largest one that is ever written.
 inline constexpr std::size_t kMaxSerializedBytes = std::size_t{16} << 20;
 
 struct TopologyFields {
@@ -28,13 +29,13 @@ struct TopologyFields {
   int32_t num_devices_per_task = 0;
 };
 
-// The bytes that TensorFlow's SerializeToString() gives.
+// The bytes that TensorFlow's SerializeToString() returns.
 std::pmr::vector<uint8_t> serialize_topology(std::span<const int32_t> mesh_shape,
                                              std::span<const int32_t> device_coordinates, int32_t num_tasks,
                                              int32_t num_devices_per_task, std::pmr::memory_resource* memory);
 
-// Takes what protobuf's decoder takes, unknown fields and repeated numbers one by one too: INVALID_ARGUMENT
-// for bytes that are no message, or too many. What the fields say is not checked.
+// Accepts what protobuf's decoder accepts, including unknown fields and unpacked repeated numbers. Fails with
+// INVALID_ARGUMENT if the bytes are malformed or too many. Does not validate the fields' values.
 Status parse_topology(std::span<const uint8_t> bytes, TopologyFields* out);
 
 }  // namespace dist

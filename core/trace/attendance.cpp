@@ -11,7 +11,7 @@ Attendance::Last Attendance::begin() noexcept {
   for (int m = 1; m < static_cast<int>(came_ns_.size()); ++m) {
     const int64_t came_ns = came_ns_[static_cast<std::size_t>(m)];
     const int64_t last_ns = came_ns_[static_cast<std::size_t>(last.member)];
-    // Of those that came at one moment the highest is last, as in one process.
+    // If several members arrive at the same time, the highest one is last, as in a single process.
     before_ns = std::max(before_ns, std::min(came_ns, last_ns));
     if (came_ns >= last_ns) last.member = m;
   }
@@ -42,7 +42,7 @@ void Attendance::hear(int worker, int32_t name, int64_t alone_ns) noexcept {
 
 Attendance::Verdict Attendance::verdict() const noexcept {
   int last = me_;
-  int64_t before_ns = 0;  // how long the worker before the last was waited for
+  int64_t before_ns = 0;  // how long the second-last worker was waited for
   for (int w = 0; w < num_workers(); ++w) {
     const int64_t waited_ns = peers_[static_cast<std::size_t>(w)].waited_ns;
     const int64_t last_ns = peers_[static_cast<std::size_t>(last)].waited_ns;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attendance: who comes last to a collective of several workers, and how long the others wait for it. Clocks of workers
-// differ, so that they tell each other durations alone, and each worker has a verdict of its own:
+// Attendance: determines which worker comes last to a collective, and how long the others wait for it. The
+// clocks of workers differ, so workers exchange durations only, and each worker decides for itself:
 //
-//     Every worker says which of its members came last, and how long its others, which had all come, waited for that one.
-//     A worker measures for each other one how long after its own members that one's word came; 0 where it was there
-//     before this worker waited. The worker that was waited for longest is last; where none was, it is this one.
-//     The last worker's last member is charged with the time for which nobody else was waited for: since the worker before
-//     it came, or the member before it on its own worker, whichever is later. If it is a member of this worker, with
-//     what this worker's others waited for it, as what other workers waited is theirs to say.
+//     Every worker reports which of its members arrived last, and how long its other members, all of which had
+//     arrived, waited for that one.
+//     For each peer, a worker measures the time from its own last arrival until the peer's message arrives; 0
+//     if the message was there already. The worker with the longest such time is last; if all times are 0, it
+//     is this worker itself.
+//     The last member of the last worker is charged with the time in which only it was missing: since the
+//     second-last worker arrived or the second-last member of its own worker, whichever is later. If it is a
+//     member of this worker, it is charged with the wait of this worker's other members, since each worker
+//     accounts for its own waits.
 //
-// Where workers come closer together than a message takes, each may take the other for the last.
+// If workers arrive within the latency of a message, each may consider the other one last.
 #pragma once
 
 #include <cstddef>
@@ -26,39 +29,39 @@ class Attendance {
  public:
   static constexpr int kLooksAtOnce = 2;
 
-  // What a worker says of its own members.
+  // A worker's report about its own members.
   struct Last {
-    int member = 0;         // by its index
-    int64_t alone_ns = -1;  // how long all its others waited for it; -1: there are none
+    int member = 0;         // index of the last member
+    int64_t alone_ns = -1;  // how long all others waited for it; -1: there are no others
   };
-  // What came of a collective.
+  // The result for one collective.
   struct Verdict {
     int worker = -1;
-    int32_t name = -1;  // of its last member: what that worker calls it
+    int32_t name = -1;  // global number of that worker's last member
     int64_t late_ns = 0;
   };
 
-  // Of `members` members of worker `me`. Throws std::bad_alloc.
+  // For `members` members of worker `me`. Throws std::bad_alloc.
   Attendance(Memory& memory, int members, int workers, int me)
       : me_(me),
         came_ns_(static_cast<std::size_t>(members), &memory),
         peers_(static_cast<std::size_t>(workers), &memory) {}
 
-  // Each member of this worker, before its peers can know that it comes. Any thread.
+  // Called for each member of this worker before its peers can know that it has arrived. Any thread.
   void arrive(int member, int64_t now_ns) noexcept { came_ns_[static_cast<std::size_t>(member)] = now_ns; }
 
-  // ---- One thread, when all of them have come ----
+  // ---- On one thread, when all of them have arrived ----
 
-  // In whose event it is recorded for whom it waits; NULL: nowhere, and nothing is measured.
+  // Sets the recorder whose event shows for whom it waits; NULL: nothing is recorded or measured.
   void watch(Recorder* recorder) noexcept { recorder_ = recorder; }
   Last begin() noexcept;
-  // Looks for workers whose word has come: here(worker). kLooksAtOnce times before any wait, of which the last is behind a
-  // progress() of the transport, and then as often as something may have come.
-  // now(): the time in ns, by the clock of arrive().
+  // Calls here(worker) for workers whose message may have arrived. It is called kLooksAtOnce times before any
+  // wait, the last time after a call of the transport's progress(), and later whenever something may have
+  // arrived. now() is the time in ns, on the clock of arrive().
   template <class Here, class Now>
   void look(Here&& here, Now&& now) noexcept {
     const bool at_once = looks_ < kLooksAtOnce || recorder_ == nullptr;
-    // Who reads that a worker is missing may count on it that its coming is measured.
+    // A reader who sees that a worker is missing may rely on its arrival being measured.
     const bool waits = looks_ >= kLooksAtOnce - 1;
     bool changed = looks_ == kLooksAtOnce - 1;
     for (int w = 0; w < num_workers(); ++w) {
@@ -70,7 +73,7 @@ class Attendance {
     if (looks_ < kLooksAtOnce) ++looks_;
     if (waits && changed && recorder_ != nullptr) record_missing();
   }
-  // What a worker says, this one too: the last of its members, as it calls it, and how long all others waited for it.
+  // Records a worker's report, including this one's: its last member, and how long all others waited for it.
   void hear(int worker, int32_t name, int64_t alone_ns) noexcept;
   Verdict verdict() const noexcept;
 

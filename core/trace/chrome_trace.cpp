@@ -16,7 +16,7 @@ class ChromeTrace : private TraceJson {
   ChromeTrace(const Snapshot& snapshot, TextOut& out)
       : TraceJson(out),
         snapshot_(snapshot),
-        // Beside those of other workers, and exact in a double.
+        // Disjoint from other workers' ids, and exact in a double.
         ids_(int64_t{snapshot.worker().me} << 40) {}
 
   void write(std::span<const SpanTrace> beside) {
@@ -47,7 +47,7 @@ class ChromeTrace : private TraceJson {
     if (worker.among_others()) name("thread_name", kNoReplica, "outside of replicas");
   }
 
-  // The process and the thread: what the worker does outside of replicas stands behind all of these.
+  // The process and the thread. The worker's own row comes after those of its replicas.
   int64_t row(GlobalReplica replica) const {
     return replica == kNoReplica ? snapshot_.replicas().global() : dist::number(replica);
   }
@@ -55,7 +55,7 @@ class ChromeTrace : private TraceJson {
     TraceJson::name(what, snapshot_.worker().me, row(replica), value);
   }
 
-  // An event's head; `phase` is the format's letter.
+  // The beginning of an event; `phase` is the format's letter.
   void begin(const char* phase, const char* category, const char* title, GlobalReplica replica,
              int64_t at_ns) {
     TraceJson::begin();
@@ -65,8 +65,7 @@ class ChromeTrace : private TraceJson {
     place(snapshot_.worker().me, row(replica));
     time("ts", at_ns);
   }
-  // A slice: a whole one, or one that has only begun.
-  // Asynchronous ones overlap: they go to rows of their own.
+  // A slice, which may be incomplete. Asynchronous ones overlap, so they have rows of their own.
   void begin_slice(const char* category, const char* title, const Event& event) {
     begin(event.asynchronous ? "b" : event.over ? "X" : "B", category, title, event.replica, event.begin_ns);
     if (event.asynchronous) {
@@ -86,7 +85,7 @@ class ChromeTrace : private TraceJson {
     end();
   }
 
-  // The replica's function, or a call that came to no round.
+  // The replica's function, or a call that arrived at no round.
   void write_alone(const Event& event) {
     const bool run = event.collective == DIST_COLLECTIVE_RETURN;
     const char* title = event.of_request ? "request" : run ? "run" : collective_name(event.collective);
@@ -101,7 +100,7 @@ class ChromeTrace : private TraceJson {
     if (event.of_request) write_queued(event);
   }
 
-  // Others ran there meanwhile: it lies in a row of its own.
+  // Other requests ran there meanwhile, so it has a row of its own.
   void write_queued(const Event& event) {
     const int64_t id = ++ids_;
     const auto end_of_queue = [&](const char* phase, int64_t at_ns) {
@@ -140,7 +139,7 @@ class ChromeTrace : private TraceJson {
     if (waited && !event.asynchronous) write_wait(event);
   }
 
-  // Whom a replica waits for at this moment: others of its worker, or other workers.
+  // The members that a replica is waiting for: of its worker, or of other workers.
   void write_absent(const Event& event, const Round& round) {
     if (round.complete()) {
       const OtherWorkers* const others = round.others();
@@ -149,7 +148,7 @@ class ChromeTrace : private TraceJson {
       return number("waits_for_worker", others->worker);
     }
     number("missing", event.members - static_cast<int64_t>(round.events.size()));
-    // Which replicas another group has is not recorded.
+    // The members of other groups are not recorded.
     if (event.group != 0) return;
     begin_list("waits_for");
     for (int r = 0; r < snapshot_.replicas().local(); ++r) {
@@ -169,14 +168,14 @@ class ChromeTrace : private TraceJson {
 
   void write_arrow(const Round& round) {
     if (!round.went_well() || round.events.size() < 2 || round.last().asynchronous) return;
-    // Only what is in this process can be pointed at.
+    // An arrow can only point to events of this process.
     const auto latest = round.latest(snapshot_.worker().me);
     if (!latest || latest->replica != round.last().replica) return;
     ++ids_;
     begin("s", "last", "last to come", round.last().replica, round.last().begin_ns);
     number("id", ids_);
     end();
-    // An arrow ends in the slice that its moment lies in, the first's own.
+    // An arrow ends in the slice at its time, which is the first member's own.
     const Event& first = round.first();
     begin("f", "last", "last to come", first.replica, std::max(first.begin_ns, first.arrived_ns - 1));
     text("bp", "e");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot in Chrome's trace-event format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+// Writes a snapshot in Chrome's trace-event format, which Perfetto (ui.perfetto.dev) and chrome://tracing
+// open.
 #pragma once
 
 #include <span>
@@ -10,10 +11,11 @@
 
 namespace dist {
 
-// One process, which is the worker, with a thread for each replica, called by its id among those of all workers: so traces
-// of several workers can be put together. A slice for each run and each collective in it, one in that
-// for the time until all had come, and an arrow from the last to come to the one that waited longest for it.
-// Times are the steady clock's. `beside`: other processes' spans, which come behind.
+// Writes one process for the worker, with a thread for each replica, named by its global number, so that
+// traces of several workers can be combined. Each run and each collective is a slice; a collective contains a
+// slice for the time until all members had arrived, and an arrow from the last member to the one that waited
+// longest for it. Times are those of the steady clock. `beside`: spans of other processes, which are
+// appended.
 void write_chrome_trace(const Snapshot& snapshot, std::span<const SpanTrace> beside, TextOut& out);
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exposition: Prometheus' text exposition format (version 0.0.4), for who writes counters and gauges.
+// Writes counters and gauges in Prometheus' text exposition format (version 0.0.4).
 #pragma once
 
 #include <cinttypes>
@@ -12,14 +12,14 @@ namespace dist {
 
 class Exposition {
  public:
-  // `strategy`: the label of every sample; NULL: none. Any bytes.
+  // `strategy`: the label of every sample, as untrusted bytes; NULL: none.
   Exposition(const char* strategy, TextOut& out) noexcept : strategy_(strategy), out_(out) {}
 
   void family(const char* name, const char* type, const char* help) {
     out_.add("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
   }
 
-  // A sample: its name, its labels, its value.
+  // Writes a sample: its name, its labels, its value.
   void sample(const char* name) {
     out_.put(name);
     labels_ = 0;
@@ -47,7 +47,7 @@ class Exposition {
     out_.add(" %" PRIu64 ".%09" PRIu64 "\n", ns / 1'000'000'000, ns % 1'000'000'000);
   }
 
-  // A family of one sample.
+  // Writes a family with one sample.
   void single(const char* name, const char* type, const char* help, uint64_t number) {
     family(name, type, help);
     sample(name);

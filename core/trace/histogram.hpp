@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histogram: how often a time was about how long. One thread adds to it; any may read, at any time.
+// Histogram: counts durations by magnitude. One thread adds to it; any thread may read it at any time.
 //
-// It counts ticks, so that adding takes no conversion: four buckets for each power of two, in memory of a fixed size. What is
-// shown has fewer buckets, of nanoseconds: a time may count as up to a quarter longer there than it was, never as shorter.
+// It counts clock ticks, so that adding needs no conversion: four buckets for each power of two, in a fixed
+// amount of memory. The output has fewer buckets, in nanoseconds; there a duration may be overstated by up to
+// a quarter, but is never understated.
 #pragma once
 
 #include <bit>
@@ -14,7 +15,7 @@ namespace dist {
 
 class Histogram {
  public:
-  static constexpr int kBuckets = 4 * 44;  // the last one's times are hours, and more
+  static constexpr int kBuckets = 4 * 44;  // the last bucket counts hours and more
 
   void add(uint64_t ticks) noexcept {
     buckets_[place_of(ticks)].add(1);
@@ -30,7 +31,7 @@ class Histogram {
     const int place = 4 * (power - 1) + static_cast<int>((ticks >> (power - 2)) & 3);
     return place < kBuckets ? place : kBuckets - 1;
   }
-  // The least that is counted there.
+  // The lower bound of a bucket.
   static constexpr uint64_t begin_of(int bucket) noexcept {
     if (bucket < 4) return static_cast<uint64_t>(bucket);
     return (uint64_t{4} + static_cast<uint64_t>(bucket % 4)) << (bucket / 4 - 1);

@@ -71,7 +71,7 @@ class Metrics : private Exposition {
     sample(name, replica);
     Exposition::seconds(recorder_.sum_ns(ticks));
   }
-  // Of each status but OK that came up.
+  // One sample for each status except OK that has occurred.
   void errors(const char* name, LocalReplica replica, const Sum& (Recorder::*sum)(int) const noexcept) {
     for (int status = 1; status < kStatuses; ++status) {
       const uint64_t count = (recorder_[replica].*sum)(status).get();
@@ -81,7 +81,7 @@ class Metrics : private Exposition {
       value(count);
     }
   }
-  // Of each collective that was called.
+  // One sample for each collective that has been called.
   static_assert(kLastCollective < kCollectives);
   void kinds(const char* name, LocalReplica replica, const Sum Recorder::Kind::*sum) {
     for (int collective = 1; collective < kCollectives; ++collective) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strategy's counters and gauges in Prometheus' text exposition format (version 0.0.4).
+// Writes a strategy's counters and gauges in Prometheus' text exposition format (version 0.0.4).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace dist {
 
 struct Gauges {
-  const char* strategy;  // label of every sample; NULL: none. Any bytes.
+  const char* strategy;  // label of every sample, as untrusted bytes; NULL: none
   const char* version;   // of the library
   const char* simd;
   std::size_t memory_held;

@@ -30,7 +30,7 @@ void Recorder::end_run(dist_status status) noexcept {
   if (status != DIST_OK) of(run_errors_, status).add(1);
 }
 
-// Of the event that has just been written.
+// For the event that has just been written.
 [[gnu::noinline, gnu::cold]] void Recorder::name_request() noexcept {
   Slot& slot = slot_of(next_ - 1);
   put(slot[kBytes], request_.load(std::memory_order_relaxed));
@@ -46,7 +46,7 @@ uint64_t Recorder::issue(const Arrival& arrival) noexcept {
 
 void Recorder::complete(uint64_t issued, dist_status status) noexcept {
   if (status != DIST_OK) of(errors_, status).add(1);
-  // Many events later its slot is another's.
+  // After many further events, its slot belongs to another one.
   if (next_ - issued <= length()) {
     const uint64_t end = now();
     finish(issued, end, end, status);
@@ -55,7 +55,7 @@ void Recorder::complete(uint64_t issued, dist_status status) noexcept {
 
 void Recorder::meet_workers() noexcept {
   Slot& slot = slot_of(next_ - 1);
-  // Each word by itself: who reads one of them before it changes reads what was true a moment ago.
+  // Each word separately: a reader that reads one of them before it changes reads what was true a moment ago.
   put(slot[kLate], 0);
   put(slot[kWorkers], workers_word(WorkersWord::kNothing, 0, 0));
   put(slot[kWhat], slot[kWhat] | kOfWorkers);
@@ -68,7 +68,7 @@ void Recorder::wait_for_workers(int lowest, int missing) noexcept {
 void Recorder::last_of_workers(int worker, int32_t name, int64_t late_ns) noexcept {
   Slot& slot = slot_of(next_ - 1);
   put(slot[kLate], static_cast<uint64_t>(late_ns));
-  // Behind what it stands for.
+  // Written after the value to which it refers.
   put(slot[kWorkers], workers_word(WorkersWord::kLast, worker, name));
 }
 
@@ -83,14 +83,14 @@ bool Recorder::read(uint64_t index, Slot& out) const noexcept {
   for (int word = kBegin; word < kTag; ++word) out[word] = load(word, std::memory_order_acquire);
   const uint64_t tag_words = (out[kWhat] >> 32) & 0xFF;
   for (std::size_t i = 0; i < kTagWords; ++i) {
-    // Where there is no tag, it may never have been written.
+    // If there is no tag, these words may never have been written.
     out[kTag + i] = i < tag_words ? load(static_cast<int>(kTag + i), std::memory_order_acquire) : 0;
   }
   const bool of_workers = (out[kWhat] & kOfWorkers) != 0;
   out[kWorkers] = of_workers ? load(kWorkers, std::memory_order_acquire) : 0;
   const bool has_late = (out[kWhat] & (kOfWorkers | kOfRequest)) != 0;
   out[kLate] = has_late ? load(kLate, std::memory_order_acquire) : 0;
-  // relaxed: the acquires above keep it behind them.
+  // relaxed: the acquire loads above keep it after them.
   return load(kVersion, std::memory_order_relaxed) == version;
 }
 
@@ -104,7 +104,7 @@ FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumb
   const std::size_t n = num_recorders();
   const auto events = static_cast<std::size_t>(length_);
   recorders_ = static_cast<Recorder*>(memory_.allocate(n * sizeof(Recorder), alignof(Recorder)));
-  // Not touched here: each replica's pages come to life near it, as far as it uses them.
+  // Not touched here, so that each replica's pages are allocated near it, and only as far as they are used.
   void* slots = memory_.try_allocate(slot_bytes(), alignof(Recorder));
   if (slots == nullptr) {
     memory_.deallocate(recorders_, n * sizeof(Recorder), alignof(Recorder));
@@ -122,8 +122,8 @@ FlightRecorder::~FlightRecorder() {
   memory_.free(recorders_, n * sizeof(Recorder), alignof(Recorder));
 }
 
-// The clock between two looks at the counter: of several tries the closest, as the system may take the CPU
-// away in any.
+// Reads the clock between two reads of the counter. Uses the closest of several attempts, because the thread
+// may be preempted in any of them.
 FlightRecorder::Moment FlightRecorder::look(bool counter) noexcept {
   if (!counter) {
     const int64_t now = steady_now_ns();

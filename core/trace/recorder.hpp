@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder: the latest events of one replica, and sums over all of them since the beginning.
+// Recorder: the latest events of one replica, and totals over all of its events.
 //
-// An event is a collective, or a run of the replica's function. It is written when the replica comes, so that
-// a trace that is taken while all wait shows who waits where, and completed when the replica goes on. The
-// ring reuses its slots in turn.
+// An event is a collective, or a run of the replica's function. It is written when the replica arrives and
+// completed when the replica continues, so a trace that is taken while everybody waits shows which replica
+// waits where. The ring reuses its slots in turn.
 //
-// One thread writes at a time; any may read, at any time, without a lock. Each slot is a sequence lock: its
-// version is odd while the slot is written, and says which event is in it:
+// Invariant: one thread writes at a time; any thread may read at any time without a lock, and a reader never
+// disturbs the writer. Each slot is a sequence lock. Its version is odd while the slot is being written, and
+// identifies the event in it:
 //
 //     4 i + 1   event i is being written          4 i + 2   event i has begun
-//     4 i + 3   its end is being written          4 i + 4   event i is over
+//     4 i + 3   its end is being written          4 i + 4   event i has ended
 //
-// Memory orders. A reader keeps what it read between two looks that found the same version. Stores of the
-// event are releases and its loads acquires: a reader that read a word of a later event then sees, at the
-// second look, the odd version of that event. A slot is never read before it was written: readers read
-// `count_` first.
+// Memory orders. A reader keeps what it read only if the version is the same before and after. The stores of
+// an event are releases and its loads are acquires: if a reader has read a word of a later event, its second
+// load of the version sees at least the odd version of that event. Readers load `count_` first, so they never
+// read a slot that has not been written.
 #pragma once
 
 #include <atomic>
@@ -28,21 +29,21 @@
 
 namespace dist {
 
-// The collective that a replica comes to.
+// A replica's arrival at a collective.
 struct Arrival {
   int32_t collective = 0;
   int32_t op = 0;
   int32_t dtype = 0;
   int32_t group = 0;
   int32_t members = 0;        // of the group
-  uint32_t round = 0;         // the group's number for it, which it uses once
-  uint32_t sequence = 0;      // its number in the run
-  bool asynchronous = false;  // numbers of these are a series of their own
+  uint32_t round = 0;         // the group's number of the round, which is used once
+  uint32_t sequence = 0;      // number of the collective in the run
+  bool asynchronous = false;  // asynchronous collectives are numbered separately
   uint64_t bytes = 0;
-  const char* tag = "";  // at most DIST_MAX_TAG_BYTES with its end
+  const char* tag = "";  // at most DIST_MAX_TAG_BYTES, including the terminator
 };
 
-// A sum that one thread adds to and any may read.
+// A total that one thread adds to and any thread may read.
 class Sum {
  public:
   void add(uint64_t amount) noexcept {
@@ -54,17 +55,17 @@ class Sum {
   std::atomic<uint64_t> value_{0};
 };
 
-inline constexpr int kCollectives = 32;  // DIST_COLLECTIVE_... are below; a power of two
-inline constexpr int kStatuses = 16;     // so are statuses; others count as UNKNOWN
+inline constexpr int kCollectives = 32;  // a power of two; all DIST_COLLECTIVE_... are smaller
+inline constexpr int kStatuses = 16;     // likewise for statuses; others count as UNKNOWN
 
 class alignas(128) Recorder {
  public:
-  // Lengths of a ring are powers of two.
+  // The length of a ring is a power of two.
   static constexpr int32_t kDefaultEvents = 1024;
   static constexpr int32_t kMostEvents = int32_t{1} << 20;
   static constexpr std::size_t kTagWords = DIST_MAX_TAG_BYTES / sizeof(uint64_t);
 
-  // An event's words: all but the tag in one cache line.
+  // The words of an event. All except the tag fit in one cache line.
   enum Word {
     kVersion,
     kBegin,
@@ -81,38 +82,39 @@ class alignas(128) Recorder {
   };
   using Slot = uint64_t[kWords];
   static_assert(kTag + kTagWords <= kWorkers);
-  // In kWhat: other workers take part, and kWorkers, kLate have been written.
+  // Flag in kWhat: other workers take part, and kWorkers and kLate have been written.
   static constexpr uint64_t kOfWorkers = uint64_t{1} << 41;
-  // The run of a request: kBytes is its id, and kLate when it was accepted.
+  // Flag in kWhat: the run of a request. kBytes is its id, and kLate is when it was accepted.
   static constexpr uint64_t kOfRequest = uint64_t{1} << 42;
-  // What kWorkers says: nothing; for whom the event waits; who was last, and kLate by how much.
+  // The meaning of kWorkers: none; the worker that the event waits for; or the worker that was last, with
+  // kLate as its delay.
   enum class WorkersWord : uint8_t { kNothing, kMissing, kLast };
 
-  // `slots`: `length` of them, of whatever contents. `counter`: whether the CPU's counter may be used.
+  // `slots`: `length` uninitialized slots. `counter`: whether the CPU's time counter may be used.
   Recorder(Slot* slots, uint32_t length, bool counter) noexcept
       : slots_(slots), counter_(counter), mask_(length - 1) {}
 
-  // How many events it keeps.
+  // Number of events in the ring.
   uint64_t length() const noexcept { return uint64_t{mask_} + 1; }
 
   uint64_t now() const noexcept { return counter_ ? time_counter() : static_cast<uint64_t>(steady_now_ns()); }
 
-  // ---- The replica's side. Stamps are now() ----
+  // ---- Called by the replica. Stamps are values of now() ----
 
   void begin_run() noexcept {
     ++run_;
     run_began_.store(now(), std::memory_order_relaxed);
   }
   void end_run(dist_status status) noexcept;
-  // Around a run that is a request's, where there is one at all. `accepted` is a stamp.
+  // Encloses the run of a request, if it has one. `accepted` is a stamp.
   void begin_request(int64_t id, uint64_t accepted) noexcept {
     request_.store(static_cast<uint64_t>(id), std::memory_order_relaxed);
     accepted_.store(accepted, std::memory_order_relaxed);
   }
   void end_request() noexcept { accepted_.store(0, std::memory_order_relaxed); }
 
-  // A blocking collective: begin(), open() where its arguments were found good, arrived() when all have come,
-  // close(). `began`: a stamp; 0: the replica comes at open().
+  // A blocking collective: begin(), open() once its arguments have been validated, arrived() when all members
+  // have arrived, close(). `began` is a stamp; 0: the replica arrives at open().
   void begin(int32_t collective, uint64_t began = 0) noexcept {
     arrival_ = collective;
     began_ = began;
@@ -121,41 +123,41 @@ class alignas(128) Recorder {
     opened_ = false;
   }
   void open(const Arrival& arrival) noexcept;
-  // Without it, all had come when it was over.
+  // If this is not called, all members had arrived when the collective ended.
   void arrived() noexcept { arrived(now()); }
   void arrived(uint64_t stamp) noexcept { arrived_ = stamp; }
   void close(dist_status status) noexcept;
 
-  // After open(), where other workers take part. One member of each worker knows more of them: how many have not come
-  // yet, and the lowest of these; and then who was last, and how much later than all others.
+  // After open(), if other workers take part. One member of each worker knows more about them: how many have
+  // not arrived, and the lowest of these; later, which one was last, and by how much.
   void meet_workers() noexcept;
   void wait_for_workers(int lowest, int missing) noexcept;
   void last_of_workers(int worker, int32_t name, int64_t late_ns) noexcept;
 
-  // An asynchronous collective: issue(), complete(). Others may begin and end between the two.
+  // An asynchronous collective: issue(), complete(). Others may begin and end in between.
   uint64_t issue(const Arrival& arrival) noexcept;
   void complete(uint64_t issued, dist_status status) noexcept;
 
-  // ---- Any thread's side ----
+  // ---- Called by any thread ----
 
   struct Kind {
     Sum calls;
     Sum bytes;
   };
   const Kind& kind(int collective) const noexcept { return kinds_[collective]; }
-  const Sum& waited() const noexcept { return waited_; }  // ticks
+  const Sum& waited() const noexcept { return waited_; }  // in ticks
   const Sum& runs() const noexcept { return runs_; }
   const Sum& run_ticks() const noexcept { return run_ticks_; }
   const Sum& errors(int status) const noexcept { return errors_[status]; }          // of collectives
   const Sum& run_errors(int status) const noexcept { return run_errors_[status]; }  // of the function
-  // When the function that is running began; 0: none is.
+  // When the running function began; 0: none is running.
   uint64_t run_began() const noexcept { return run_began_.load(std::memory_order_relaxed); }
-  // Of which request that is, and when it was accepted; 0: of none.
+  // The request of that function, and when it was accepted; 0: none.
   int64_t request() const noexcept { return static_cast<int64_t>(request_.load(std::memory_order_relaxed)); }
   uint64_t accepted() const noexcept { return accepted_.load(std::memory_order_relaxed); }
 
   uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
-  // Copies event `index`. False: it is no longer there, or changes just now.
+  // Copies event `index`. Returns false if it has been overwritten or is being changed.
   bool read(uint64_t index, Slot& out) const noexcept;
 
  private:
@@ -176,10 +178,10 @@ class alignas(128) Recorder {
   bool opened_ = false;
   int32_t arrival_ = 0;
   uint32_t run_ = 0;
-  const uint32_t mask_;  // of the slot in an event's index
+  const uint32_t mask_;  // selects the slot of an event's index
   uint64_t began_ = 0;
   uint64_t arrived_ = 0;
-  uint64_t next_ = 0;  // the index of the next event
+  uint64_t next_ = 0;  // index of the next event
   std::atomic<uint64_t> count_{0};
   std::atomic<uint64_t> run_began_{0};
   std::atomic<uint64_t> request_{0};
@@ -192,7 +194,7 @@ class alignas(128) Recorder {
   Sum run_errors_[kStatuses];
 };
 
-// Which of how many workers.
+// A worker's number, and the number of workers.
 struct WorkerNumber {
   int me = 0;
   int count = 1;
@@ -200,10 +202,10 @@ struct WorkerNumber {
   bool among_others() const noexcept { return count > 1; }
 };
 
-// The recorders of a strategy's replicas, and what their stamps mean.
+// The recorders of a strategy's replicas, and the meaning of their stamps.
 class FlightRecorder {
  public:
-  // `length`: of each ring, one that Recorder allows. Throws std::bad_alloc.
+  // `length`: of each ring, as Recorder allows it. Throws std::bad_alloc.
   FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker = {},
                  int32_t length = Recorder::kDefaultEvents);
   ~FlightRecorder();
@@ -212,7 +214,7 @@ class FlightRecorder {
 
   ReplicaCount replicas() const noexcept { return replicas_; }
   WorkerNumber worker() const noexcept { return worker_; }
-  // What the worker does with others outside of its replicas' functions; NULL: there are no others.
+  // Records what the worker does with others outside its replicas' functions; NULL if there are no others.
   Recorder* outside() noexcept { return worker_.among_others() ? &recorders_[replicas_.local()] : nullptr; }
   const Recorder* outside() const noexcept {
     return worker_.among_others() ? &recorders_[replicas_.local()] : nullptr;
@@ -221,13 +223,15 @@ class FlightRecorder {
   const Recorder& operator[](LocalReplica replica) const noexcept { return recorders_[index(replica)]; }
   bool uses_counter() const noexcept { return counter_; }
   int32_t length() const noexcept { return length_; }
-  // Of address space: a ring takes memory as far as it has been written.
+  // Address space; a ring occupies memory only as far as it has been written.
   std::size_t bytes() const noexcept { return num_recorders() * sizeof(Recorder) + slot_bytes(); }
-  // A sum of ticks in nanoseconds: at the first reading's scale, so that a sum never goes back.
+  // Converts a total of ticks to nanoseconds, always with the scale of the first call, so that totals never
+  // decrease.
   uint64_t sum_ns(uint64_t ticks) const noexcept;
 
-  // Stamps as nanoseconds of the steady clock: two moments at which both were read span a line. Every stamp
-  // lies between the two, so that its error is what lay between the two readings of one moment.
+  // Converts stamps to nanoseconds of the steady clock by a line through two moments at which both clocks
+  // were read. Every stamp lies between the two, so the error is at most the time between the two readings of
+  // one moment.
   class Scale {
    public:
     explicit Scale(const FlightRecorder& recorder) noexcept;
@@ -243,7 +247,7 @@ class FlightRecorder {
   };
 
  private:
-  // One moment by both.
+  // One moment, read on both clocks.
   struct Moment {
     uint64_t ticks;
     int64_t ns;
@@ -262,7 +266,7 @@ class FlightRecorder {
   const int32_t length_;
   const bool counter_;
   const Moment first_;
-  mutable std::atomic<double> ns_per_tick_{0};  // of sum_ns(); 0: not yet read
+  mutable std::atomic<double> ns_per_tick_{0};  // used by sum_ns(); 0: not determined yet
   Recorder* recorders_;
   Recorder::Slot* slots_;
 };
@@ -320,7 +324,7 @@ inline void Recorder::finish(uint64_t index, uint64_t arrived, uint64_t end, dis
 inline void Recorder::close(dist_status status) noexcept {
   const uint64_t end = now();
   const uint64_t arrived = arrived_ != 0 ? arrived_ : end;
-  // Its arguments were refused, or the group had failed already: the replica came to no round.
+  // The arguments were rejected, or the group had failed already: the replica arrived at no round.
   if (!opened_) [[unlikely]] {
     if (began_ == 0) began_ = end;
     Arrival refused;

@@ -40,7 +40,7 @@ Event decode(const Recorder::Slot& slot, GlobalReplica replica, const FlightReco
   }
   event.over = slot[Recorder::kEnd] != 0;
   event.begin_ns = scale.time_ns(slot[Recorder::kBegin]);
-  // One that began while the others were read is as old as nothing.
+  // An event that began while the others were read has an age of 0.
   const int64_t now_ns = std::max(event.begin_ns, scale.now_ns());
   event.arrived_ns = event.over ? scale.time_ns(slot[Recorder::kArrived]) : now_ns;
   event.end_ns = event.over ? scale.time_ns(slot[Recorder::kEnd]) : now_ns;
@@ -85,7 +85,7 @@ Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
   for (int r = 0; r < replicas_.local(); ++r) count(recorder[LocalReplica{r}]);
   if (recorder.outside() != nullptr) count(*recorder.outside());
   events_.reserve(most);
-  // One for all, so that the stamps of different replicas can be compared to the nanosecond.
+  // One scale for all, so that the stamps of different replicas are comparable to the nanosecond.
   const FlightRecorder::Scale scale(recorder);
   now_ns_ = scale.now_ns();
   for (int r = 0; r < replicas_.local(); ++r) {
@@ -105,7 +105,7 @@ void Snapshot::read(const Recorder& recorder, GlobalReplica replica, const Fligh
     Recorder::Slot slot;
     if (recorder.read(index, slot)) events_.push_back(decode(slot, replica, scale));
   }
-  // If the function has ended meanwhile, its event may be there already.
+  // If the function has ended meanwhile, its event may be complete already.
   if (run_began == 0 || recorder.run_began() != run_began) return;
   Event running{};
   running.replica = replica;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshot: the events that a strategy's recorders hold at one moment, and the rounds that they make.
+// Snapshot: the events in a strategy's recorders at one moment, and the rounds they form.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace dist {
 
-// What an event of several workers knows of the others; see Recorder::WorkersWord.
+// The part of an event that concerns other workers; see Recorder::WorkersWord.
 struct OtherWorkers {
   Recorder::WorkersWord known;
-  int32_t worker;   // the lowest that is missing, or who was last
-  int32_t number;   // how many are missing, or the last one's name: a replica, or the worker itself
+  int32_t worker;   // the lowest missing worker, or the last one
+  int32_t number;   // number of missing workers, or the last member's number
   int64_t late_ns;  // how long all others waited for the last
 };
 
@@ -28,39 +28,39 @@ struct Event {
   int32_t op;
   int32_t dtype;
   int32_t group;
-  int32_t members;  // of the group; 0: it came to no round
+  int32_t members;  // of the group; 0: the replica arrived at no round
   uint32_t round;
-  uint32_t sequence;  // in the run, from 1
+  uint32_t sequence;  // number in the run, from 1
   uint32_t run;       // from 1
   dist_status status;
   bool asynchronous;
-  bool of_workers;  // others take part, of whom `others` knows something in one event of this worker's
+  bool of_workers;  // other workers take part; one of this worker's events has `others`
   OtherWorkers others;
-  bool of_request;     // a run of one: dist_submit()
-  int64_t request;     // its id
+  bool of_request;  // a request's run: dist_submit()
+  int64_t request;  // its id
   int64_t accepted_ns;
-  bool over;  // else it has begun only: arrived_ns and end_ns are the snapshot's moment
+  bool over;  // false: it has only begun, and arrived_ns and end_ns are the time of the snapshot
   uint64_t bytes;
   int64_t begin_ns;
-  int64_t arrived_ns;  // when all had come
+  int64_t arrived_ns;  // when all members had arrived
   int64_t end_ns;
   char tag[DIST_MAX_TAG_BYTES];
 };
 
-// Who came last of all.
+// The member that arrived last of all.
 struct Latest {
   GlobalReplica replica;  // kNoReplica: workers met, not replicas
   int32_t worker;
-  int64_t late_ns;  // how long all others, all there, waited for it
+  int64_t late_ns;  // how long all others waited for it
 };
 
-// One collective of one group, with those of its members' events that are still in their rings, in the order
-// in which they came.
+// One collective of one group, with those of its members' events that are still in their rings, in order of
+// arrival.
 struct Round {
   std::span<const Event* const> events;
 
   bool complete() const noexcept { return events.size() == static_cast<std::size_t>(events[0]->members); }
-  // All came, and for all it ended well.
+  // Whether all members arrived and the collective succeeded for all of them.
   bool went_well() const noexcept;
   const Event& first() const noexcept { return *events.front(); }
   const Event& last() const noexcept { return *events.back(); }
@@ -69,9 +69,9 @@ struct Round {
     return events.size() < 2 ? 0 : last().begin_ns - events[events.size() - 2]->begin_ns;
   }
   bool of_workers() const noexcept { return first().of_workers; }
-  // What is known of other workers.
+  // The information about other workers; NULL if there is none.
   const OtherWorkers* others() const noexcept;
-  // Of all workers, as `me` of them knows it; nothing where it is not known, or not yet.
+  // The last member of all workers, as far as worker `me` knows; empty if it is not known, or not yet.
   std::optional<Latest> latest(int32_t me) const noexcept;
 };
 
@@ -83,9 +83,9 @@ class Snapshot {
   ReplicaCount replicas() const noexcept { return replicas_; }
   WorkerNumber worker() const noexcept { return worker_; }
   int64_t now_ns() const noexcept { return now_ns_; }
-  // By replica, then in order of time; at the end the worker's own.
+  // By replica, then by time; at the end those of the worker itself.
   std::span<const Event> events() const noexcept { return events_; }
-  // In no special order.
+  // In no particular order.
   std::span<const Round> rounds() const noexcept { return rounds_; }
 
  private:

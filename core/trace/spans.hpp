@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans: what a server, or a coordinator, has done and when, as a trace shows it. Unlike the flight recorder, which replicas
-// write, a log of spans is written by any thread, and for what takes at least some microseconds.
+// Spans: what a server or a coordinator has done, and when, for traces. Unlike the flight recorder, which
+// replicas write without a lock, a span log can be written by any thread. It is meant for operations that
+// take at least some microseconds.
 #pragma once
 
 #include <cstddef>
@@ -22,44 +23,44 @@ class TraceJson;
 struct Span {
   static constexpr int64_t kNoId = -1;
 
-  const char* category = "";  // a literal
-  int64_t id = kNoId;         // of the closure that it is for
+  const char* category = "";  // a string literal
+  int64_t id = kNoId;         // id of the closure
   int32_t row = 0;
   dist_status status = DIST_OK;
   int64_t waited_ns = 0;  // before it began
-  int64_t begin_ns = 0;   // the steady clock's
+  int64_t begin_ns = 0;   // on the steady clock
   int64_t end_ns = 0;
   char name[40] = {};
 
-  // Cut where it is too long.
+  // Truncates a long name.
   void set_name(std::string_view text) noexcept;
 };
 
-// The latest spans. Safe from any thread. Once there are kMost of them, writing one takes no memory.
+// The latest spans. Thread-safe. Once it holds kMost spans, adding one allocates nothing.
 class SpanLog {
  public:
   static constexpr std::size_t kMost = 16'384;
 
   explicit SpanLog(Memory& memory) : spans_(&memory) {}
-  // Of more than kMost the oldest is forgotten, and without memory this one.
+  // If the log is full, the oldest span is dropped; if no memory is left, this one.
   void add(const Span& span) noexcept;
-  // Adds it: it ends now, with this status, which is given back.
+  // Adds the span with the current time as its end and this status, which is returned.
   Status end(Span* span, const Status& status) noexcept;
   std::pmr::vector<Span> copy(Memory& memory) const;
 
  private:
   mutable std::mutex mutex_;
-  std::pmr::vector<Span> spans_;  // a ring, once it is full
+  std::pmr::vector<Span> spans_;  // a ring once it is full
   std::size_t oldest_ = 0;
 };
 
-// The spans of one process, and how a trace calls it and its rows. No process of dist_write_trace(), whose number is a worker's,
-// has one of these numbers.
+// The spans of one process, and the names of the process and its rows in a trace. Its number differs from
+// those of dist_write_trace(), which are worker numbers.
 struct SpanTrace {
   static constexpr int64_t kCoordinator = 1'000'000;
   static constexpr int64_t kFirstPs = 2'000'000;
   static constexpr int64_t kFirstWorker = 3'000'000;
-  static constexpr int64_t kNobody = 4'000'000;  // a server that no coordinator has told what it is
+  static constexpr int64_t kNobody = 4'000'000;  // a server that no coordinator has contacted
 
   explicit SpanTrace(Memory& memory) : name(&memory), rows(&memory), spans(&memory) {}
   void add_row(const char* format, int number);
@@ -70,9 +71,9 @@ struct SpanTrace {
   std::pmr::vector<Span> spans;
 };
 
-// As events of a trace.
+// Writes the spans as events of a trace.
 void write_spans(const SpanTrace& trace, TraceJson& json);
-// As a whole one, to the host's callback.
+// Writes a complete trace to the host's callback.
 Status write_span_trace(const SpanTrace& trace, TextFn fn, void* user_data);
 
 }  // namespace dist

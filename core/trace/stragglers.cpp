@@ -8,7 +8,7 @@
 namespace dist {
 namespace {
 
-// Of one kind: how to order by it. Tags are bytes up to their end.
+// Orders by kind. Tags are bytes up to the terminator.
 int compare_kind(const Straggler& a, const Straggler& b) noexcept {
   if (const int tags = std::strcmp(a.tag, b.tag); tags != 0) return tags;
   const auto rest = [](const Straggler& s) { return std::tie(s.collective, s.group); };
@@ -36,7 +36,7 @@ std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory)
     const int kinds = compare_kind(a, b);
     return kinds != 0 ? kinds < 0 : who(a) < who(b);
   });
-  // Rows of one kind and replica become one; then all of a kind learn how many rounds it had.
+  // Rows of the same kind and replica are merged; then all rows of a kind get its number of rounds.
   auto end = rows.begin();
   for (auto at = rows.begin(); at != rows.end();) {
     const auto kind = end;

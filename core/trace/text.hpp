@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TextOut: text that goes to the host's callback in pieces.
+// TextOut: passes text to the host's callback in chunks.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace dist {
 // The host's callback.
 using TextFn = void (*)(const char* text, std::size_t size_bytes, void* user_data);
 
-// Gathers text and hands it on in pieces, none of which ends inside a character. Also an output stream as
-// RapidJSON has them. Text that is in it when it ends without flush() is lost: an error may unwind it, and
-// then the host's function must not be called.
+// Collects text and passes it on in chunks that never split a character. Also serves as an output stream for
+// RapidJSON. Text that has not been flushed is lost when the object is destroyed: an error may be unwinding,
+// and then the host's function must not be called.
 class TextOut {
  public:
   using Ch = char;
@@ -27,7 +27,7 @@ class TextOut {
     if (used_ == sizeof buffer_) hand_on();
     buffer_[used_++] = c;
   }
-  void Flush() {}  // NOLINT(readability-identifier-naming): RapidJSON's name, at the end of every value
+  void Flush() {}  // NOLINT(readability-identifier-naming): RapidJSON's name, called after every value
   void put(const char* text);
   [[gnu::format(printf, 2, 3)]] void add(const char* format, ...);
   void flush();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TraceJson: the words of Chrome's trace-event format, for who writes a trace.
+// TraceJson: writes the elements of Chrome's trace-event format.
 #pragma once
 
 #include <rapidjson/writer.h>
@@ -18,7 +18,7 @@ class TraceJson {
   TraceJson(const TraceJson&) = delete;
   TraceJson& operator=(const TraceJson&) = delete;
 
-  // Around all events.
+  // begin_events() and end_events() enclose all events.
   void begin_events() {
     json_.StartObject();
     text("displayTimeUnit", "ns");
@@ -52,7 +52,7 @@ class TraceJson {
     key(name);
     json_.Int64(value);
   }
-  // The format counts in microseconds.
+  // The format uses microseconds.
   void time(const char* name, int64_t ns) {
     char digits[32];
     const int length = std::snprintf(digits, sizeof digits, "%lld.%03lld", static_cast<long long>(ns / 1000),
@@ -77,8 +77,8 @@ class TraceJson {
   }
 
  private:
-  // The writer keeps its depth in memory of its allocator: here a buffer that is larger than it ever needs, so
-  // that nothing is allocated.
+  // The writer keeps its nesting stack in memory of this allocator. The buffer is larger than needed, so
+  // nothing is allocated.
   using Pool = rapidjson::MemoryPoolAllocator<>;
   static constexpr std::size_t kDepth = 8;
 

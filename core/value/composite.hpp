@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composite values: one thing made of several tensors (indexed slices, a ragged tensor, a sparse tensor).
-// They travel whole: merging and taking components never look inside.
+// Composite values: several tensors that form one object (indexed slices, a ragged tensor, a sparse tensor).
+// Merging and taking components treat them as a whole and never look inside.
 #pragma once
 
 #include "core/value/value.hpp"
 
 namespace dist {
 
-// Makes a composite of its parts, in the order that DIST_VALUE_INDEXED_SLICES and the other kinds state. The
-// parts are checked to fit each other, so that readers of a composite need not check.
+// Creates a composite from its parts, in the order documented for DIST_VALUE_INDEXED_SLICES and the other
+// kinds. Validates that the parts fit each other, so that readers need not.
 Status create_composite(Memory& memory, int32_t kind, std::span<Value* const> parts, ValueRef* out);
 
 }  // namespace dist

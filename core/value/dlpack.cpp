@@ -7,7 +7,7 @@
 namespace dist {
 namespace {
 
-// DLDeviceType: what the CPU can read.
+// DLDeviceType: the devices whose memory the CPU can read.
 enum : int32_t { kCpu = 1, kCudaHost = 3, kRocmHost = 11 };
 
 struct Type {
@@ -32,7 +32,7 @@ void delete_managed(void* user_data) {
   if (managed->deleter != nullptr) managed->deleter(managed);
 }
 
-// A tensor on its way out; `managed` comes first, so that its address is the whole's.
+// An exported tensor. `managed` is the first member, so both have the same address.
 struct Exported {
   DLManagedTensor managed;
   ValueRef value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack: tensors of other libraries, shared without a copy. The layout of DLPack 0.8's unversioned struct,
-// declared here so that no header of it is needed; names are DLPack's own.
+// DLPack: shares tensors with other libraries without copying. It uses the unversioned struct layout of
+// DLPack 0.8, which is declared here under DLPack's own names so that its header is not needed.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,12 @@ struct DLManagedTensor {
 
 namespace dist {
 
-// Takes over `managed`, whose deleter is called when the value ends; on a failure it stays the caller's.
+// Takes ownership of `managed`, whose deleter is called when the value is destroyed. If this fails, the
+// caller keeps ownership.
 Status from_dlpack(Memory& memory, DLManagedTensor* managed, ValueRef* out);
 
-// Shares a tensor's (or a variable's first copy's) memory; the result holds a reference until its deleter
-// runs.
+// Shares the memory of a tensor, or of a variable's first copy. The result holds a reference until its
+// deleter is called.
 Status to_dlpack(Value& value, DLManagedTensor** out);
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributed values of what a function makes, component by component.
+// Creates distributed values by calling a function once for each component.
 #pragma once
 
 #include "core/value/value.hpp"
@@ -7,13 +7,13 @@
 namespace dist {
 
 struct ComponentFunction {
-  // The value's reference is handed over; NULL: nothing.
+  // The caller takes over the value's reference; NULL: nothing.
   dist_status (*call)(GlobalReplica replica, int32_t num_replicas, Value** out_value, void* context);
   void* context;
 };
 
-// Calls the function for each replica of this process, in order, and puts the components together leaf by leaf. `distributed`
-// false: there is one replica, and its component is the value.
+// Calls the function for each replica of this process, in order, and combines the components leaf by leaf. If
+// `distributed` is false, there is one replica, and its component is the value.
 Status values_from_function(Memory& memory, ReplicaCount replicas, bool distributed,
                             const ComponentFunction& function, ValueRef* out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge(): one value of R results. component_of(): what a replica sees of a value.
+// merge() combines R results into one value; component_of() returns one replica's part of a value.
 #include <algorithm>
 #include <cstring>
 
@@ -40,7 +40,7 @@ class Merger {
   }
 
  private:
-  // One object, handles to one variable, or nothings.
+  // Whether all are the same object, handles of one variable, or nothing.
   static bool all_same(Results results) noexcept {
     const Value& first = *results[0];
     return std::all_of(results.begin(), results.end(), [&first](const Value* value) {
@@ -76,7 +76,7 @@ class Merger {
     return results[0]->is_nest() ? check_items(results, path) : kOk;
   }
 
-  // Nests: as many items, under the same keys.
+  // Checks that nests have the same number of items and the same keys.
   Status check_items(Results results, const Path& path) const noexcept {
     const Value& first = *results[0];
     for (std::size_t r = 1; r < results.size(); ++r) {
@@ -85,7 +85,7 @@ class Merger {
       for (std::size_t i = 0; first.kind() == DIST_VALUE_DICT && i < n; ++i) {
         const int order = std::strcmp(first.key(i), other.key(i));
         if (order == 0) continue;
-        // Keys are sorted: the lesser one is what the other replica has not.
+        // Keys are sorted, so the lesser one is missing from the other replica's dictionary.
         return invalid_argument("%s: %s %zu gave the key \"%s\", %s %zu did not; all must give the same keys",
                                 PathText(path).c_str(), source_, order < 0 ? std::size_t{0} : r,
                                 order < 0 ? first.key(i) : other.key(i), source_,

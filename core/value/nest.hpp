@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nests of values, item by item.
+// Walks over nests of values, item by item.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace dist {
 
-// A nest like `nest`, of what each(item, its path, out) makes of the items.
+// Creates a nest like `nest` from the results of each(item, its path, out).
 template <class Each>
 Status map_items(Memory& memory, Value& nest, const Path& path, Each&& each, ValueRef* out) {
   const auto items = nest.items();
@@ -28,7 +28,7 @@ Status map_items(Memory& memory, Value& nest, const Path& path, Each&& each, Val
   return Value::create_like(memory, nest, pointers, out);
 }
 
-// Calls each(i, column, its path) for what stands at place i in all of some nests, which are of one structure.
+// Calls each(i, column, its path) for the items at position i of several nests that have the same structure.
 template <class Each>
 Status each_column(Memory& memory, std::span<Value* const> nests, const Path& path, Each&& each) {
   const Value& first = *nests[0];
@@ -42,7 +42,7 @@ Status each_column(Memory& memory, std::span<Value* const> nests, const Path& pa
   return kOk;
 }
 
-// A nest like them, of what each(column, its path, out) makes.
+// Creates a nest with the same structure from the results of each(column, its path, out).
 template <class Each>
 Status map_columns(Memory& memory, std::span<Value* const> nests, const Path& path, Each&& each,
                    ValueRef* out) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path: a place in a nest. It is made on the way down without memory, and becomes text only for messages.
+// Path: a position in a nest. It is built on the stack during the descent, without allocation, and becomes
+// text only in messages.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace dist {
 struct Path {
   const char* root;  // "result"; NULL below the root
   const Path* above = nullptr;
-  const char* key = nullptr;  // of a dictionary; else `index` counts
+  const char* key = nullptr;  // of a dictionary; NULL: `index` is used
   std::size_t index = 0;
 
   static Path item(const Path& above, std::size_t index) noexcept {
@@ -18,7 +19,7 @@ struct Path {
   }
   static Path item(const Path& above, const char* key) noexcept { return {nullptr, &above, key, 0}; }
 
-  // Writes `result["loss"][1]`, cut to `size` (not 0); returns its length.
+  // Writes `result["loss"][1]`, truncated to `size` (not 0), and returns its length.
   std::size_t write(char* text, std::size_t size) const noexcept {
     const std::size_t used = above != nullptr ? above->write(text, size) : 0;
     char* const here = text + used;
@@ -31,7 +32,7 @@ struct Path {
   }
 };
 
-// A path as text for the length of one message.
+// A path as text, for use in one message.
 class PathText {
  public:
   explicit PathText(const Path& path) noexcept { path.write(text_, sizeof text_); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaNumbers: which numbers the replicas of this process have among all of them. They change when the workers re-form,
-// also for what was made before; how many replicas this process has does not.
+// ReplicaNumbers: the global numbers of this process's replicas. They change when the workers re-form, also
+// for objects that already exist; the number of replicas in this process does not change.
 #pragma once
 
 #include <atomic>

@@ -51,7 +51,7 @@ int64_t index_at(const dist_tensor& indices, int64_t i) noexcept {
                                    : static_cast<const int64_t*>(indices.data)[i];
 }
 
-// Elements of the dimensions from `first` up to `end`.
+// Number of elements in the dimensions from `first` to `end`, exclusive.
 int64_t product(const dist_tensor& tensor, int32_t first, int32_t end) noexcept {
   int64_t elements = 1;
   for (int32_t i = first; i < end; ++i) elements *= tensor.shape[i];
@@ -71,7 +71,7 @@ Status dense(Value& part, const char* what, ValueRef* out) {
   return kOk;
 }
 
-// The two parts of `value` that say what changes where.
+// The two parts of `value`: the new rows and their indices.
 Status find_parts(const char* name, int32_t how, Value& value, ValueRef* values, ValueRef* indices) {
   const bool batch = how == DIST_SCATTER_BATCH_UPDATE && value.is_sequence() && value.items().size() == 2;
   if (!batch && value.kind() != DIST_VALUE_INDEXED_SLICES) {
@@ -87,8 +87,8 @@ Status find_parts(const char* name, int32_t how, Value& value, ValueRef* values,
                           dtype_name((*indices)->tensor().dtype));
 }
 
-// Values are [b..., k, rest], indices [b..., k], the variable [b..., n, rest]; b is empty but in a batch
-// update.
+// Values are [b..., k, rest], indices [b..., k], and the variable [b..., n, rest]; b is empty except in a
+// batch update.
 Status check_shapes(const char* name, const dist_tensor& copy, const dist_tensor& values,
                     const dist_tensor& indices) noexcept {
   bool fit =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices: rows that change a variable, from indexed slices. They are checked once and then applied to copies.
+// Slices: row updates of a variable by indexed slices. They are validated once and then applied to copies.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace dist {
 
-// OK where variables of this kind can be scattered to, as TensorFlow has it: not those synchronized on
-// reading; a mirrored variable that reduces what replicas give adds and multiplies only.
+// Returns OK if variables of this kind support scatter, as in TensorFlow: sync-on-read variables do not, and
+// a mirrored variable with an aggregation only supports adding and multiplying.
 Status check_scatter(const Variable& variable, int32_t how) noexcept;
-// OK for a DIST_SCATTER_... that elements of this dtype can have.
+// Returns OK if elements of this dtype support the DIST_SCATTER_... operation.
 Status check_scatter(const char* name, dist_dtype dtype, int32_t how) noexcept;
 
 class Slices {
  public:
-  // The rows of `value`: indexed slices; for DIST_SCATTER_BATCH_UPDATE also a list or tuple of values and
-  // indices, which then may share leading dimensions with the variable. Checks dtype, shapes and every index.
+  // Returns the rows of `value`: indexed slices, or, for DIST_SCATTER_BATCH_UPDATE, also a list or tuple of
+  // values and indices, which may share leading dimensions with the variable. Validates dtype, shapes and
+  // every index.
   static Status of(const Variable& variable, int32_t how, Value& value, Slices* out) {
     return of(variable.name(), variable.first_copy(), how, value, out);
   }
-  // The same for any tensor without gaps, which `name` is the name of in messages.
+  // The same for any dense tensor; `name` is its name for messages.
   static Status of(const char* name, const dist_tensor& target, int32_t how, Value& value, Slices* out);
 
-  // The rows of a mean over `parts` contributions: each row is divided by `parts`. For floating-point dtypes.
+  // Divides each row by `parts`, for the mean of that many contributions. For floating-point dtypes.
   Status divide(int32_t parts);
 
-  // Changes the variable's copy that `replica` has, row by row in the order given.
+  // Changes the variable's copy that `replica` uses, row by row in the given order.
   void apply(int32_t how, Variable& variable, LocalReplica replica) const noexcept {
     apply(how, variable.component(replica));
   }
@@ -38,7 +39,7 @@ class Slices {
 
   const ValueRef& values() const noexcept { return values_; }
   const ValueRef& indices() const noexcept { return indices_; }
-  // Rows of several, one after another.
+  // Replaces the rows by the concatenated rows of several slices.
   void become(ValueRef values, ValueRef indices) noexcept {
     values_ = std::move(values);
     indices_ = std::move(indices);

@@ -13,7 +13,8 @@ namespace dist {
 namespace {
 
 constexpr std::size_t kDataAlign = 64;
-// The largest block that lies behind its value. Beyond it, what a second block costs is little beside writing the elements.
+// The largest block that is allocated together with its value. For larger blocks, a second allocation costs
+// little compared with writing the elements.
 constexpr std::size_t kMostBehind = 1024;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
@@ -29,7 +30,7 @@ Value::~Value() {
   if (release_ != nullptr) release_(user_data_);
 }
 
-// A small block lies behind the value: a leaf of a nest is one block of the allocator's, not two.
+// A small block follows the value in memory, so a leaf of a nest needs one allocation instead of two.
 ValueRef Value::with_block(Memory& memory, int32_t kind, std::size_t block_bytes) {
   if (block_bytes == 0) return make_counted<Value>(memory, kind);
   if (block_bytes <= kMostBehind) {
@@ -44,8 +45,8 @@ ValueRef Value::with_block(Memory& memory, int32_t kind, std::size_t block_bytes
   return value;
 }
 
-// A tensor value with `own_bytes` of room for elements; shape and strides are copied, data and strides are
-// then the caller's to set.
+// A tensor value with `own_bytes` of room for elements. Copies shape and strides; the caller must set data
+// and strides afterwards.
 ValueRef Value::make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes) {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   const std::size_t elements_end = rounded_up(own_bytes, alignof(int64_t));
@@ -59,7 +60,7 @@ ValueRef Value::make_tensor(Memory& memory, const dist_tensor& tensor, std::size
 }
 
 Status Value::copy_tensor(Memory& memory, const dist_tensor& tensor, ValueRef* out) {
-  std::byte unset;  // stands for data that is still to come, which the check would miss
+  std::byte unset;  // stands for data that will be set later, so that the check accepts the tensor
   dist_tensor checked = tensor;
   if (tensor.data == nullptr) checked.data = &unset;
   TensorSize size;
@@ -106,7 +107,7 @@ ValueRef Value::wrap_object(Memory& memory, void* object, dist_release_fn releas
   return value;
 }
 
-// Takes references to the items, and what follows from them: depth, and whether components are inside.
+// Takes references to the items and computes the depth, and whether there are components inside.
 Status Value::keep_items(std::span<Value* const> items) {
   items_.reserve(items.size());
   int depth = 0;
@@ -184,7 +185,7 @@ Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std
 
 Status Value::create_like(Memory& memory, const Value& like, std::span<Value* const> items, ValueRef* out) {
   if (like.kind_ != DIST_VALUE_DICT) return create(memory, like.kind_, items, out);
-  // Keys of a dictionary are sorted and different already.
+  // The keys of a dictionary are already sorted and distinct.
   ValueRef value = make_counted<Value>(memory, DIST_VALUE_DICT);
   value->keys_ = like.keys_;
   DIST_TRY(value->keep_items(items));

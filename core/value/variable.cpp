@@ -11,7 +11,7 @@ namespace dist {
 namespace {
 
 constexpr std::size_t kCopyAlign = 64;
-// Calls rows(part of copy, part of value) for the longest parts that both have without gaps.
+// Calls rows(part of copy, part of value) for the longest parts that are contiguous in both.
 template <class Rows>
 void for_each_row(const dist_tensor& copy, const dist_tensor& value, const Rows& rows) {
   if (copy.ndim == 0) return rows(copy, value);
@@ -30,7 +30,7 @@ void for_each_row(const dist_tensor& copy, const dist_tensor& value, const Rows&
   }
 }
 
-// The mode that a mirrored strategy chooses for AUTO; the others have nothing to choose.
+// The mode that a mirrored strategy selects for AUTO. Other strategies have no choice.
 int32_t resolved(const VariableHome& home, int32_t synchronization) noexcept {
   const bool chooses =
       home.strategy_kind == DIST_STRATEGY_MIRRORED && synchronization == DIST_SYNCHRONIZATION_AUTO;
@@ -161,7 +161,7 @@ Status Variable::component(GlobalReplica replica, const char* call, dist_tensor*
 }
 
 void Variable::close(Variable* variable) noexcept {
-  // In a child the list of variables may be locked for ever: it stays as it is.
+  // In a forked child the list of variables may be locked forever, so it is left unchanged.
   if (variable->memory().forked()) return;
   if (VariableRegistry* const owner = variable->registry(); owner != nullptr) {
     owner->remove(*variable);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables: tensors that outlive runs. Mirrored strategies keep a copy for each replica, all others one for
-// all. The caller makes sure that only one thread writes to a copy; a Variable holds the copies and assigns
-// to them.
+// Variables: tensors that outlive runs. A mirrored strategy keeps one copy for each replica, the other
+// strategies one copy for all replicas. A Variable stores the copies and assigns to them.
+//
+// Invariant: at most one thread writes to a copy at a time. The caller ensures that; a Variable has no lock.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +23,14 @@ class VariableRegistry;
 struct VariableOptions {
   int32_t synchronization = DIST_SYNCHRONIZATION_AUTO;
   int32_t aggregation = DIST_AGGREGATION_NONE;
-  int32_t trainable = 0;       // 1: yes; -1: no; 0: unless it is synchronized on reading
-  const char* name = nullptr;  // "Variable"
+  int32_t trainable = 0;       // 1: yes; -1: no; 0: yes unless the variable is synchronized on read
+  const char* name = nullptr;  // NULL: "Variable"
 };
 
-// OK where a variable is kept in one piece: 0 or 1.
+// Returns OK for 0 and 1: a variable is stored in one piece.
 Status check_partitions(int32_t partitions) noexcept;
 
-// The kind and size of the strategy that makes a variable.
+// The kind and size of the strategy that creates a variable.
 struct VariableHome {
   int32_t strategy_kind;
   Ref<ReplicaNumbers> replicas;
@@ -37,7 +38,7 @@ struct VariableHome {
 
 class Variable final : public Counted {
  public:
-  // All copies are `initial`.
+  // All copies are initialized with `initial`.
   static Status create(Memory& memory, const VariableHome& home, const VariableOptions& options,
                        const dist_tensor& initial, Ref<Variable>* out);
 
@@ -49,51 +50,52 @@ class Variable final : public Counted {
   int32_t synchronization() const noexcept { return synchronization_; }
   int32_t aggregation() const noexcept { return aggregation_; }
   bool trainable() const noexcept { return trainable_; }
-  // Whether `options` would make a variable like this one; names aside.
+  // Whether `options` would create a variable like this one, apart from the name.
   bool made_with(const VariableOptions& options) const noexcept;
-  // Of the strategy that it was made by.
+  // The kind of the strategy that created the variable.
   int32_t strategy_kind() const noexcept { return home_.strategy_kind; }
   int32_t num_replicas() const noexcept { return home_.replicas->local(); }
   int32_t num_copies() const noexcept { return static_cast<int32_t>(copies_.size()); }
 
-  // TensorFlow's four classes of variables: MirroredVariable, SyncOnReadVariable, AggregatingVariable
-  // (central storage), Variable (one-device and default strategies).
+  // The name of TensorFlow's class: MirroredVariable, SyncOnReadVariable, AggregatingVariable (central
+  // storage), or Variable (one-device and default strategies).
   const char* class_name() const noexcept;
   bool mirrored() const noexcept { return home_.strategy_kind == DIST_STRATEGY_MIRRORED; }
-  // In the other strategies, synchronization has no effect.
+  // With other strategies, synchronization has no effect.
   bool sync_on_read() const noexcept {
     return mirrored() && synchronization_ == DIST_SYNCHRONIZATION_ON_READ;
   }
   bool central() const noexcept { return home_.strategy_kind == DIST_STRATEGY_CENTRAL_STORAGE; }
-  // Whether its strategy has only one replica: then any other strategy may use it too.
+  // Whether its strategy has only one replica, in which case any other strategy may use the variable too.
   bool plain() const noexcept { return !mirrored() && !central(); }
 
   dist_dtype dtype() const noexcept { return dtype_; }
   int64_t elements() const noexcept { return size_.elements; }
   std::size_t bytes() const noexcept { return size_.bytes; }  // of one copy
 
-  // A view of what `replica` has, row-major: its own copy, or the one that all share.
+  // A row-major view of the copy that `replica` uses: its own, or the one that all replicas share.
   dist_tensor component(LocalReplica replica) const noexcept;
-  // Where any copy will do, or the first is what counts.
+  // For callers for which any copy will do or which need the first one.
   dist_tensor first_copy() const noexcept { return component(LocalReplica{0}); }
-  // The same for any number that a program gives. `call` is the function's name in messages.
+  // The same for an unchecked number from a program. `call` is the function's name for messages.
   Status component(GlobalReplica replica, const char* call, dist_tensor* out) const noexcept;
 
-  // OK where `value` can be assigned to a copy: the same dtype and shape, a known `how`. `what` begins
+  // Returns OK if `value` can be assigned to a copy: same dtype and shape, and a known `how`. `what` begins
   // messages.
   Status check_assign(int32_t how, const dist_tensor& value, const char* what) const noexcept;
 
-  // copy = value, copy + value or copy - value, after check_assign(). `value` may be the copy itself and
-  // overlaps it in no other way. Allocates nothing.
+  // copy = value, copy + value or copy - value. Call check_assign() first. `value` may be the copy itself and
+  // must not overlap it in any other way. Allocates nothing.
   void assign(int32_t how, LocalReplica replica, const dist_tensor& value) noexcept;
 
-  // Its holder gives it up: a strategy that owns it lets it go. In a forked child nothing is done.
+  // Releases the holder's reference. If a strategy owns the variable, the strategy drops it. Does nothing in
+  // a forked child.
   static void close(Variable* variable) noexcept;
 
-  // What release callbacks of values that show a copy do: Value::copy_of() knows such values by it.
+  // The release callback of values that show a copy. Value::copy_of() recognizes such values by this address.
   static void release_copy(void* variable) noexcept { static_cast<Variable*>(variable)->release(); }
 
-  // Where the strategy owns it: made inside replicas, found again by its name.
+  // The owner, if the variable was created inside replicas and is found by name.
   VariableRegistry* registry() const noexcept { return registry_; }
   void set_registry(VariableRegistry* registry) noexcept { registry_ = registry; }
 

@@ -27,7 +27,7 @@ void VariableRegistry::add(Ref<Variable> variable) {
 }
 
 void VariableRegistry::remove(Variable& variable) noexcept {
-  Ref<Variable> last;  // ends outside the lock
+  Ref<Variable> last;  // destroyed outside the lock
   const std::scoped_lock lock(mutex_);
   const auto at = std::find_if(variables_.begin(), variables_.end(),
                                [&](const Ref<Variable>& kept) { return kept.get() == &variable; });

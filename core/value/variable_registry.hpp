@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables that a strategy owns: those made inside replicas, which a later run finds again by their
-// names.
+// The variables that a strategy owns: those created inside replicas, which later runs find by name.
 #pragma once
 
 #include <memory_resource>
@@ -19,11 +18,11 @@ class VariableRegistry {
   VariableRegistry(const VariableRegistry&) = delete;
   VariableRegistry& operator=(const VariableRegistry&) = delete;
 
-  // NULL: there is none.
+  // Returns NULL if there is none.
   Variable* find(const char* name) noexcept;
-  // Keeps a variable whose name is new.
+  // Adds a variable with a new name.
   void add(Ref<Variable> variable);
-  // Lets a variable go, which then ends unless a value still refers to it.
+  // Removes a variable, which is then destroyed unless a value still refers to it.
   void remove(Variable& variable) noexcept;
 
  private:

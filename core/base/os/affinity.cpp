@@ -16,7 +16,8 @@ namespace {
 
 static_assert(CpuSet::kMost == CPU_SETSIZE);
 
-// Of a thread by the system's number, 0 for the calling one. False where it is gone.
+// The mask of a thread, by the system's number; 0 is the calling thread. Returns false if the thread has
+// ended.
 bool affinity_of(pid_t thread, cpu_set_t* out) noexcept {
   CPU_ZERO(out);
   return sched_getaffinity(thread, sizeof *out, out) == 0;
@@ -55,7 +56,7 @@ bool name_begins(const char* thread, const char* prefix) noexcept {
   return read && std::strncmp(name, prefix, std::strlen(prefix)) == 0;
 }
 
-// The CPU that a thread may run on, where it is one; else -1.
+// The CPU to which a thread is bound, or -1.
 int only_cpu_of(pid_t thread) noexcept {
   cpu_set_t set;
   if (!affinity_of(thread, &set) || CPU_COUNT(&set) != 1) return -1;
@@ -107,7 +108,8 @@ bool step_onto(const CpuSet& cpus) noexcept {
   if (!affinity_of(0, &before)) return false;
   const cpu_set_t there = system_set(cpus);
   if (sched_setaffinity(0, sizeof there, &there) != 0) return false;
-  // What is no part of what was set, another thread has set meanwhile: that stays.
+  // If the mask is no longer a subset of what was set, another thread has changed it meanwhile, and that
+  // change is kept.
   cpu_set_t now;
   cpu_set_t both;
   if (affinity_of(0, &now)) {

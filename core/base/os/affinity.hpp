@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of CPUs, and threads that are bound to them.
+// CPU sets, and threads that are bound to them.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace dist {
 
-// CPUs by the system's numbers.
+// A set of CPUs, by the system's numbers.
 class CpuSet {
  public:
   static constexpr int kMost = 1024;
@@ -36,24 +36,25 @@ class CpuSet {
   std::array<uint64_t, kMost / 64> words_{};
 };
 
-// "0-3, 6", cut where there is no room.
+// "0-3, 6", truncated if necessary.
 void list_cpus(const CpuSet& cpus, std::span<char> out) noexcept;
 
-// The affinity mask of the calling thread, and with it that of the process's first one. Empty where the system does not
-// tell.
+// The affinity mask of the calling thread, and that of the process's initial thread. Empty if the system does
+// not provide it.
 CpuSet cpus_of_this_thread() noexcept;
 CpuSet cpus_of_process() noexcept;
 
-// Moves the calling thread to one of these CPUs, of its own or not; where it may run afterwards is as before, also where
-// another thread changes that meanwhile, but for the very moment of the move. False where the system refuses, or there is
-// none.
+// Moves the calling thread to one of these CPUs, which need not be in its mask. Afterwards its mask is as
+// before, even if another thread changes it meanwhile, except at the very moment of the move. Returns false
+// if the system refuses, or the set is empty.
 bool step_onto(const CpuSet& cpus) noexcept;
 
-// CPUs for a thread that does something for a while: those of its own that are in the set, or exactly those of the set.
+// Which CPUs a thread uses for a while: those of its own mask that are in the set, or exactly those of the
+// set.
 enum class Bounds : uint8_t { kOwn, kExact };
 
-// While it lives, the calling thread runs only there; afterwards on all CPUs that it had before. Where there are none,
-// or the system refuses, nothing happens.
+// While it lives, the calling thread runs only on these CPUs; afterwards its mask is restored. Does nothing
+// if there are none or the system refuses.
 class OnCpus {
  public:
   explicit OnCpus(const CpuSet& cpus, Bounds bounds = Bounds::kOwn) noexcept;
@@ -66,8 +67,8 @@ class OnCpus {
   bool moved_ = false;
 };
 
-// Adds to by_cpu[cpu] how many threads of this process, of those whose names begin so, may run on that CPU
-// alone. Counts none where the system does not tell.
+// Adds to by_cpu[cpu] the number of this process's threads whose name begins with `prefix` and that may only
+// run on that CPU. Adds nothing if the system does not provide this.
 void count_pinned(const char* prefix, std::span<int> by_cpu) noexcept;
 
 }  // namespace dist

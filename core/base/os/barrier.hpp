@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store-to-load barrier that costs its frequent side nothing.
+// A store-load barrier that is free on its frequent side.
 //
-// A publisher stores a word and then looks whether anyone sleeps on it; a sleeper says that it sleeps and
-// then looks at the word once more. Each must see the other's store or the other's must see its own.
-// Ordinarily both pay a full barrier; with the system's help (Linux: membarrier) the sleeper, who has time,
-// pays for both.
+// A publisher stores a word and then checks for sleepers; a sleeper registers itself and then checks the word
+// again. At least one of them must see the other's store. Ordinarily both sides need a full barrier. With the
+// system's help (membarrier(2) on Linux) the sleeper, which is not in a hurry, pays for both.
 #pragma once
 
 namespace dist {
 
-// Registers this process. True: the cheap form may be used, and rare_barrier() orders all its threads.
+// Registers this process. If it returns true, the cheap form may be used, and rare_barrier() orders all
+// threads of the process.
 bool enable_asymmetric_barriers() noexcept;
 
-// As if every running thread of the process had executed a full barrier between now and the return.
+// Has the effect of a full barrier in every running thread of the process, between the call and the return.
 void rare_barrier() noexcept;
 
 }  // namespace dist

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// proc/self/cgroup names this process's group in each hierarchy, proc/self/mountinfo says where a hierarchy
-// is mounted and which part of it. In a container the two need not fit together: the group may be named as
-// the host sees it, or lie outside what is mounted. What is mounted is then all there is to ask.
+// /proc/self/cgroup names this process's group in each hierarchy, and /proc/self/mountinfo says where each
+// hierarchy is mounted and which part of it. In a container the two may not match: the group's path may be
+// the host's path, or lie outside the mounted part. In these cases only the mounted part can be read.
 #include "core/base/os/cgroup.hpp"
 
 #include <charconv>
@@ -15,10 +15,10 @@ namespace {
 
 using std::string_view;
 
-constexpr std::size_t kMostPath = 4096 + 256;  // the kernel's limit, and a file's name
+constexpr std::size_t kMostPath = 4096 + 256;  // the kernel's limit plus a file name
 constexpr std::size_t kMostLine = 2 * kMostPath;
 
-// A small text file, line by line. A line of `size` or more is left out, not cut into pieces.
+// Reads a small text file line by line. A line of `size` or more bytes is skipped as a whole.
 template <std::size_t size>
 class Lines {
  public:
@@ -49,7 +49,7 @@ class Lines {
   char text_[size];
 };
 
-// Takes what is before `separator` off the front of `rest`; all of it where there is none.
+// Removes and returns the part of `rest` before `separator`, or all of it if there is none.
 string_view take(string_view* rest, char separator) noexcept {
   const std::size_t end = rest->find(separator);
   const string_view word = rest->substr(0, end);
@@ -64,19 +64,19 @@ bool has_word(string_view list, string_view word) noexcept {
   return false;
 }
 
-// A number and nothing else; 0 for "max", for garbage, and for what 64 bits do not hold.
+// Parses a decimal number; 0 for "max", malformed text, and numbers that do not fit in 64 bits.
 int64_t number_in(string_view text) noexcept {
   int64_t number = 0;
   const char* const end = text.data() + text.size();
   return std::from_chars(text.data(), end, number).ptr == end ? number : 0;
 }
 
-// What is not above 0 is no quota: version 1 has -1 where nothing is set.
+// Values that are not positive mean that there is no quota: version 1 uses -1.
 void keep_least(double quota, double* least) noexcept {
   if (quota > 0 && (*least == 0 || quota < *least)) *least = quota;
 }
 
-// A folder's path, made longer and shorter in place.
+// The path of a folder, extended and shortened in place.
 class Path {
  public:
   bool append(string_view part) noexcept {
@@ -85,7 +85,7 @@ class Path {
     cut(size_ + part.size());
     return true;
   }
-  // As mountinfo writes it: \040 is a space.
+  // Decodes mountinfo's escapes: \040 is a space.
   bool append_decoded(string_view part) noexcept {
     while (!part.empty()) {
       unsigned code = 0;
@@ -106,7 +106,7 @@ class Path {
   char text_[kMostPath] = "";
 };
 
-// The first line of a file in `folder`, which is as before when this returns.
+// Reads the first line of a file in `folder`, which is restored afterwards.
 int64_t read_numbers(Path* folder, string_view file, int64_t* second) noexcept {
   const std::size_t size = folder->view().size();
   int64_t first = 0;
@@ -134,8 +134,8 @@ double quota_of(Path* folder, bool v2) noexcept {
   return period > 0 ? static_cast<double>(quota) / static_cast<double>(period) : 0;
 }
 
-// The least quota from `folder` up to its first `top` characters, where the hierarchy is mounted. What
-// follows them begins with a slash.
+// The smallest quota from `folder` up to the mount point, which is its first `top` characters. The rest
+// begins with a slash.
 double least_quota(Path* folder, std::size_t top, bool v2) noexcept {
   double least = 0;
   for (;;) {
@@ -145,11 +145,11 @@ double least_quota(Path* folder, std::size_t top, bool v2) noexcept {
   }
 }
 
-// A mounted hierarchy with CPU quotas, as a line of mountinfo has it.
+// A mounted hierarchy with CPU quotas, from a line of mountinfo.
 struct Mount {
   bool v2;
-  string_view part;   // which part of the hierarchy is seen there
-  string_view point;  // where
+  string_view part;   // the part of the hierarchy that is mounted
+  string_view point;  // the mount point
 };
 
 // id parent device PART POINT options [optional fields] - TYPE source OPTIONS
@@ -173,7 +173,7 @@ bool leads_out(string_view path) noexcept {
   return false;
 }
 
-// Whether `group` is seen at a mount of `part`, and if so where below it: "/a/b" in "/a" is "/b".
+// Whether `group` is visible at a mount of `part`, and its path below the mount: "/a/b" in "/a" is "/b".
 bool seen_at(string_view part, string_view group, string_view* below) noexcept {
   if (leads_out(part) || leads_out(group)) return false;
   if (part == "/") part = "";
@@ -182,7 +182,7 @@ bool seen_at(string_view part, string_view group, string_view* below) noexcept {
   return group.substr(0, part.size()) == part && (below->empty() || below->front() == '/');
 }
 
-// The quota of a group at a mount; where the group is not seen there, of the mount itself.
+// The quota of a group at a mount. If the group is not visible there, the quota of the mount itself.
 bool quota_at(const char* root, const Mount& mount, string_view group, double* quota) noexcept {
   Path part;
   Path folder;
@@ -212,7 +212,7 @@ double quota_in_hierarchy(const char* root, bool v2, string_view group) noexcept
       seen = true;
       keep_least(quota, &of_group);
     } else if (!mounted) {
-      of_mounts = quota;  // the first: others may be mounts of other groups
+      of_mounts = quota;  // the first one: others may be mounts of other groups
     }
     mounted = true;
   }

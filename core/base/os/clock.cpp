@@ -20,7 +20,7 @@ bool time_counter_is_steady() noexcept {
   unsigned c = 0;
   unsigned d = 0;
   if (__get_cpuid(kPowerManagement, &a, &b, &c, &d) == 0 || (d & kInvariant) == 0) return false;
-  // Linux compares the counters of all CPUs, and strikes out what it finds to disagree.
+  // Linux compares the counters of all CPUs and removes this clock source if they disagree.
   std::FILE* file = std::fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
   if (file == nullptr) return true;
   char line[256];
@@ -31,7 +31,7 @@ bool time_counter_is_steady() noexcept {
 
 #else
 
-// AArch64's counter is the system's; elsewhere time_counter() is the clock.
+// AArch64's counter belongs to the system; on other machines time_counter() is the clock.
 bool time_counter_is_steady() noexcept { return true; }
 
 #endif

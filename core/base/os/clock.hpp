@@ -12,15 +12,15 @@
 
 namespace dist {
 
-// Nanoseconds that never go back.
+// Monotonic time in nanoseconds.
 inline int64_t steady_now_ns() noexcept {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-// The CPU's own time counter, in ticks of its own: a tenth of the clock's cost. Not ordered with the
-// instructions around it: right to some nanoseconds.
+// The CPU's time stamp counter, in its own ticks. It costs a tenth of the clock and is not ordered with
+// surrounding instructions, so it is accurate to some nanoseconds.
 inline uint64_t time_counter() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   return __rdtsc();
@@ -33,7 +33,7 @@ inline uint64_t time_counter() noexcept {
 #endif
 }
 
-// Whether time_counter() runs evenly and alike on all CPUs.
+// Whether time_counter() runs at a constant rate and is synchronized on all CPUs.
 bool time_counter_is_steady() noexcept;
 
 // Tells the CPU that this is a spin loop.

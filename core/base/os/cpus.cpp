@@ -25,7 +25,7 @@ int affinity_cpus(cpu_set_t* set) noexcept {
   return CPU_COUNT(set);
 }
 
-// The first line of a small file; false where it cannot be read.
+// Reads the first line of a small file. Returns false if that fails.
 bool read_line(const char* path, char* line, std::size_t size) noexcept {
   std::FILE* file = std::fopen(path, "re");
   if (file == nullptr) return false;
@@ -36,7 +36,7 @@ bool read_line(const char* path, char* line, std::size_t size) noexcept {
 }
 
 std::size_t ask_last_level_cache() noexcept {
-  // The kernel's own table first: in a virtual machine the C library may report the whole host's.
+  // Try the kernel's table first: in a virtual machine the C library may report the host's cache.
   for (const char* path :
        {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"}) {
     char line[32];
@@ -68,7 +68,7 @@ int usable_cpus(const char* root) noexcept { return usable_cpus(allowed_cpus(), 
 
 namespace {
 
-// The machine as hwloc sees it, loaded for one question: questions are asked at creation only.
+// hwloc's view of the machine, loaded for a single query: queries occur only at creation.
 class Machine {
  public:
   Machine() noexcept {
@@ -91,7 +91,7 @@ int number_of(hwloc_obj_t object, int otherwise) noexcept {
   return object == nullptr ? otherwise : static_cast<int>(object->logical_index);
 }
 
-// NUMA domains are no ancestors of CPUs: they say which ones are near.
+// NUMA domains are not ancestors of CPUs in hwloc; they list the CPUs that are near.
 int numa_of(hwloc_topology_t topology, unsigned cpu) noexcept {
   const int domains = std::max(0, hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE));
   for (int i = 0; i < domains; ++i) {
@@ -105,12 +105,12 @@ CpuPlace place_of(hwloc_topology_t topology, hwloc_obj_t pu) noexcept {
   CpuPlace place{static_cast<int>(pu->os_index), 0, numa_of(topology, pu->os_index), 0, 0};
   place.package = number_of(hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu), 0);
   const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
-  place.core = number_of(core, static_cast<int>(pu->logical_index));  // a machine without cores: each is one
+  place.core = number_of(core, static_cast<int>(pu->logical_index));  // without cores, each CPU is one
   place.thread = core == nullptr ? 0 : static_cast<int>(pu->logical_index);
   return place;
 }
 
-// False where hwloc does not know some CPU of the set.
+// Returns false if hwloc does not know some CPU of the set.
 bool ask_places(const CpuSet& cpus, CpuPlace* out, int count) noexcept {
   const Machine machine;
   if (machine.get() == nullptr) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process may use of the machine.
+// The CPUs and caches that this process may use.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,18 @@
 
 namespace dist {
 
-// CPUs that can run this process's threads side by side: the affinity mask, less where a cgroup quota (v1 or
-// v2) gives fewer CPUs' worth of time. At least 1. `root` is where tests have a file tree of their own
-// (cgroup.hpp).
+// The number of CPUs that can run this process's threads in parallel: the affinity mask, reduced if a cgroup
+// quota (v1 or v2) allows less CPU time. At least 1. `root` is a directory tree for tests (cgroup.hpp).
 int usable_cpus(const char* root = "") noexcept;
-// The same from what was read before: CPUs of the calling thread's affinity mask, and the quota (0: none).
+// The same from known values: the number of CPUs in the calling thread's mask, and the quota (0: none).
 int usable_cpus(int allowed, double quota) noexcept;
 int allowed_cpus() noexcept;
 
 int ask_current_cpu() noexcept;  // of the C library
-// The CPU that runs this thread now; cheap (Linux: no system call). Negative where unknown.
+// The CPU that runs this thread now. Cheap: no system call on Linux. Negative if unknown.
 inline int current_cpu() noexcept {
 #ifdef DIST_HAS_RSEQ
-  // What the kernel writes whenever it puts the thread on a CPU; negative before that.
+  // The kernel updates this field whenever it schedules the thread on a CPU; negative before that.
   const auto* const area = reinterpret_cast<const volatile struct rseq*>(
       static_cast<const char*>(__builtin_thread_pointer()) + __rseq_offset);
   if (const auto cpu = static_cast<int>(area->cpu_id); cpu >= 0) [[likely]]
@@ -36,8 +35,8 @@ inline int current_cpu() noexcept {
   return ask_current_cpu();
 }
 
-// Where a CPU lies in the machine: the number of its package and of its NUMA domain, of its core and of the
-// hardware thread in that. Only which are equal, and which come first, means something.
+// The position of a CPU in the machine: the numbers of its package, NUMA domain, core, and hardware thread
+// within the core. Only equality and order are meaningful.
 struct CpuPlace {
   int cpu;  // the system's number
   int package;
@@ -46,15 +45,15 @@ struct CpuPlace {
   int thread;
 };
 
-// The CPUs of a set, by the system's numbers. Without hwloc, or where it fails, each counts as a core of one package.
-// Writes at most `most`, returns how many.
+// The places of the CPUs in a set, by the system's numbers. Without hwloc, or if it fails, each counts as a
+// core of a single package. Writes at most `most` entries and returns their number.
 int cpu_places(const CpuSet& cpus, CpuPlace* out, int most, bool* by_hwloc) noexcept;
 
-// Whether there is more than one NUMA domain: what spares the question to hwloc, which takes milliseconds.
-// `root` as above.
+// Whether there is more than one NUMA domain. Avoids a call of hwloc, which takes milliseconds. `root` is as
+// above.
 bool several_numa_domains(const char* root = "") noexcept;
 
-// Bytes of one last-level cache; a guess of 32 MiB where unknown.
+// Size of a last-level cache in bytes; 32 MiB if unknown.
 std::size_t last_level_cache_bytes() noexcept;
 
 }  // namespace dist

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventDescriptor: a descriptor that is readable while it is set, for a host's poll() and its like.
+// EventDescriptor: a file descriptor that is readable while the event is set, for poll(), epoll and similar
+// calls.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ class EventDescriptor {
   EventDescriptor(const EventDescriptor&) = delete;
   EventDescriptor& operator=(const EventDescriptor&) = delete;
 
-  // RESOURCE_EXHAUSTED where the system gives no further descriptor.
+  // Fails with RESOURCE_EXHAUSTED if the system has no more descriptors.
   Status open() noexcept;
   bool is_open() const noexcept { return descriptor_ >= 0; }
   int32_t number() const noexcept { return descriptor_; }

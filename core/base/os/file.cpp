@@ -53,7 +53,7 @@ Status system_error(const char* what, int error) noexcept {
   return fail(status_of(error), "%s: %s", what, strerror_r(error, buffer, sizeof buffer));
 }
 
-// Repeats what a signal has interrupted.
+// Retries a call that a signal has interrupted.
 template <class Call>
 auto uninterrupted(const Call& call) noexcept {
   auto result = call();
@@ -69,15 +69,15 @@ Status not_regular(mode_t mode) noexcept {
   return invalid_argument("is %s; a regular file is wanted", is);
 }
 
-// Of a path: how long the part is that names the folder, its last '/' included.
+// The length of a path's folder, including the last '/'.
 std::size_t folder_bytes(const char* path) noexcept {
   const char* const slash = std::strrchr(path, '/');
   return slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - path);
 }
 
-// Not open: errno says why.
+// If the result is not open, errno is set.
 Descriptor open_folder_of(const char* path) noexcept {
-  char folder[4096] = ".";  // the system takes no longer path
+  char folder[4096] = ".";  // the system accepts no longer path
   const std::size_t length = folder_bytes(path);
   if (length >= sizeof folder) {
     errno = ENAMETOOLONG;
@@ -103,7 +103,8 @@ bool follow_links(const char* path, char* to, std::size_t size) noexcept {
 uint64_t unpredictable_number() noexcept {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
-  // Not yet seeded, just after the machine's start: O_EXCL keeps what is there, whatever the name.
+  // The random generator is not seeded yet, just after boot. O_EXCL protects existing files whatever the name
+  // is.
   return static_cast<uint64_t>(steady_now_ns()) ^ static_cast<uint64_t>(getpid()) << 40;
 }
 
@@ -115,13 +116,13 @@ Descriptor always_readable() {
 
 int Descriptor::close() noexcept {
   if (number_ < 0) return 0;
-  // Linux closes it also where it says EINTR; a second close() might hit another thread's new file.
+  // Linux closes the descriptor even on EINTR; a second close() might close another thread's new file.
   const int result = ::close(std::exchange(number_, -1));
   return result == 0 || errno == EINTR ? 0 : errno;
 }
 
 Status InputFile::open(const char* path) noexcept {
-  // O_NONBLOCK: a FIFO without a writer would be waited for; regular files do not mind.
+  // O_NONBLOCK: otherwise this would wait for a FIFO's writer. It has no effect on regular files.
   Descriptor file(uninterrupted([&] { return ::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); }));
   if (!file.is_open()) return system_error("cannot be opened", errno);
   struct stat about;
@@ -254,7 +255,7 @@ Status NewFile::commit() noexcept {
     return system_error("cannot be put in its place", errno);
   own_name_[0] = '\0';
   in_place_ = true;
-  // Some file systems have no such thing for folders, and say EINVAL.
+  // Some file systems do not support this for folders and return EINVAL.
   if (uninterrupted([&] { return fsync(folder_.number()); }) != 0 && errno != EINVAL)
     return system_error("is in its place, but its folder cannot be written to the disk", errno);
   return kOk;

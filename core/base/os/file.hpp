@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: read at any place, or written beside an old one, whose place they take when all is on the disk.
+// File access: reads at any offset, and writes to a temporary file that atomically replaces the old one once
+// its data is on the disk.
 //
-// Messages say what failed, in the system's words, but not the file's path: the caller knows that.
+// Error messages contain the system's reason but not the path, which the caller knows.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace dist {
 
-// An open descriptor of the system's.
+// An open file descriptor.
 class Descriptor {
  public:
   Descriptor() noexcept = default;
@@ -25,20 +26,20 @@ class Descriptor {
   ~Descriptor() { close(); }
   bool is_open() const noexcept { return number_ >= 0; }
   int number() const noexcept { return number_; }
-  // What the system says: 0 or an errno.
+  // Returns 0 or an errno.
   int close() noexcept;
-  // The number, which somebody else closes.
+  // Returns the descriptor, which the caller must close.
   int release() noexcept { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;
 };
 
-// One that there is always something to read from. Throws std::bad_alloc where the system has no further one.
+// A descriptor that is always readable. Throws std::bad_alloc if the system has no more descriptors.
 Descriptor always_readable();
 
-// All bytes of a file, as memory that all who map the file share. Who writes to it has a copy of that page, for this process alone:
-// a host's mistake ends no process and reaches no file.
+// The bytes of a file as memory that is shared with other processes that map the file. Pages are
+// copy-on-write: a host's mistake neither terminates the process nor reaches the file.
 class MappedFile {
  public:
   MappedFile() noexcept = default;
@@ -61,14 +62,16 @@ class MappedFile {
 // A regular file that is read.
 class InputFile {
  public:
-  // NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for what is no regular file, which is never waited for.
+  // Fails with NOT_FOUND, PERMISSION_DENIED, or, without ever blocking, with INVALID_ARGUMENT if it is not a
+  // regular file.
   Status open(const char* path) noexcept;
-  // When it was opened.
+  // The size when it was opened.
   int64_t size() const noexcept { return size_; }
-  // All of it: DATA_LOSS where the file has become shorter.
+  // Reads exactly this many bytes. Fails with DATA_LOSS if the file has become shorter.
   Status read_at(int64_t offset, void* to, std::size_t bytes) const noexcept;
-  // A file that is replaced later stays as it is; one that becomes shorter has no bytes there any more, and who reads them is ended
-  // by the system. DATA_LOSS where it has become shorter already. RESOURCE_EXHAUSTED, UNAVAILABLE: in the system's words.
+  // Maps the file. If the file is replaced later, the mapping keeps the old content. If the file is truncated
+  // later, the system terminates a process that reads the missing bytes. Fails with DATA_LOSS if it is
+  // already shorter, and with RESOURCE_EXHAUSTED or UNAVAILABLE and the system's message.
   Status map(MappedFile* out) const noexcept;
 
  private:
@@ -76,47 +79,48 @@ class InputFile {
   int64_t size_ = 0;
 };
 
-// Where the file lies whose path this is, once symbolic links have been followed. False: not known; `to` is the path itself then.
+// Resolves symbolic links. Returns false if that fails; then `to` is the path itself.
 bool follow_links(const char* path, char* to, std::size_t size) noexcept;
 
-// The file's first bytes, as many as can be read. No failure is recorded.
+// Reads as many of the file's first bytes as possible. Records no failure.
 std::size_t peek(const char* path, void* to, std::size_t bytes) noexcept;
 
-// Removes the regular files in the folder of `path` for whose names picked(with, name) is true. What cannot be removed stays.
+// Removes the regular files in the folder of `path` for whose names picked(with, name) returns true. Ignores
+// failures.
 using PickFile = bool (*)(const void* with, const char* name) noexcept;
 void remove_beside(const char* path, PickFile picked, const void* with) noexcept;
 
-// For names that nobody else has.
+// For unique names.
 uint64_t unpredictable_number() noexcept;
 
-// A file under a name of its own, ".dist-<16 hexadecimal digits>.tmp", in the folder of the file whose place
-// it takes.
+// A temporary file, ".dist-<16 hexadecimal digits>.tmp", in the folder of the file that it will replace.
 class NewFile {
  public:
   NewFile() noexcept = default;
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
-  // Without commit() nothing is left. A process that is killed leaves the file under its own name.
+  // Without commit(), the file is removed. If the process is killed, the temporary file remains.
   ~NewFile();
 
-  // `path` is used until the end. It may be free, or a regular file, or a symbolic link, which commit()
-  // replaces itself.
+  // `path` is used until the end. It may not exist, or be a regular file or a symbolic link; commit()
+  // replaces the link itself.
   Status create(const char* path) noexcept;
-  // In any order; what is left out reads as 0.
+  // Writes may come in any order. Gaps read as 0.
   Status write_at(int64_t offset, const void* data, std::size_t bytes) noexcept;
-  // Writes all to the disk and takes the place of `path` in one step, which is on the disk too at the end.
+  // Writes everything to disk and atomically replaces `path`; the replacement is on disk, too, when this
+  // returns.
   Status commit() noexcept;
-  // It has taken the place, also where commit() then failed.
+  // Whether it has replaced `path`, which is possible even if commit() failed afterwards.
   bool in_place() const noexcept { return in_place_; }
 
  private:
   Status open_folder() noexcept;
 
   const char* path_ = nullptr;
-  const char* name_ = nullptr;  // the last part of path_
+  const char* name_ = nullptr;  // the last component of path_
   Descriptor folder_;
   Descriptor file_;
-  char own_name_[32] = "";  // "" where there is no such file (any more)
+  char own_name_[32] = "";  // "" if the file does not exist (any more)
   bool in_place_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knowing that one is in a forked child, without a system call: threads do not survive a fork, so a
-// strategy's handles must give an error there and never wait.
+// Detects a forked child without a system call. Threads do not survive a fork, so in a child every call on a
+// strategy's handles must fail and must never wait.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace dist {
 
-// The number of the process that asks: a system call.
+// The process id. A system call.
 int64_t process_id() noexcept;
 
-// Words that a forked child finds zero, whatever they are in the parent. Each has a pair of cache lines of
-// its own.
+// Words that read as zero in a forked child, whatever they contain in the parent. Each has a pair of cache
+// lines of its own.
 class WipedWords {
  public:
   using Word = std::atomic<std::uintptr_t>;
@@ -23,7 +23,7 @@ class WipedWords {
   WipedWords(const WipedWords&) = delete;
   WipedWords& operator=(const WipedWords&) = delete;
 
-  // NULL: the system cannot wipe memory, or has none left.
+  // NULL if the system cannot wipe memory, or has no memory left.
   Word* at(int index) noexcept {
     return page_ == nullptr ? nullptr : page_ + static_cast<std::size_t>(index) * kStep;
   }
@@ -36,7 +36,7 @@ class WipedWords {
   std::size_t bytes_ = 0;
 };
 
-// Reads as `forked` in every child forked after it was made.
+// forked() returns true in every child that was forked after this object was created.
 class ForkGuard {
  public:
   ForkGuard() noexcept;
@@ -44,7 +44,7 @@ class ForkGuard {
   ForkGuard& operator=(const ForkGuard&) = delete;
 
   bool forked() const noexcept {
-    // relaxed: written once, before anybody else knew of it.
+    // relaxed: written once, before any other thread knew the object.
     if (const WipedWords::Word* word = word_.first(); word != nullptr) [[likely]]
       return word->load(std::memory_order_relaxed) == 0;
     return another_process();
@@ -54,7 +54,7 @@ class ForkGuard {
   bool another_process() const noexcept;
 
   WipedWords word_{1};
-  int64_t process_;  // compared where the system wipes nothing
+  int64_t process_;  // compared if the system cannot wipe memory
 };
 
 }  // namespace dist

@@ -18,7 +18,8 @@ bool own_folder(char* to, std::size_t size) noexcept {
   const char* path = info.dli_fname;
   char program[4096];
   if (path[0] != '/') {
-    // The program, as it was called: from another folder, maybe, than the one that it is in by now.
+    // For the program, use the file that is running: the name by which it was called may refer to another
+    // folder by now.
     const ssize_t bytes = readlink("/proc/self/exe", program, sizeof program - 1);
     if (bytes <= 0) return false;
     program[bytes] = '\0';

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared libraries that are loaded on demand.
+// Loads shared libraries at run time.
 #pragma once
 
 #include <cstddef>
 
 namespace dist {
 
-// The folder of the file that this code lies in, without a slash at its end: libdist.so's, or that of the program which
-// libdist is linked into. False: it is not known.
+// The folder of the file that contains this code, without a trailing slash: libdist.so, or the program into
+// which libdist is linked. Returns false if it is unknown.
 bool own_folder(char* to, std::size_t size) noexcept;
 
-// Whether the process has a library whose path has this in it.
+// Whether the process has loaded a library whose path contains this text.
 bool is_loaded(const char* name_part) noexcept;
 
 bool file_is_there(const char* path) noexcept;
 
-// One that stays until the process ends. Its symbols are seen by nobody else.
+// A library that stays loaded until the process exits. Its symbols are not visible to other libraries.
 class Library {
  public:
-  // False: it cannot be loaded, and `why` says why not.
+  // Returns false if it cannot be loaded, with the reason in `why`.
   bool load(const char* path, char* why, std::size_t size) noexcept;
-  // NULL: there is no such symbol.
+  // NULL if there is no such symbol.
   void* symbol(const char* name) const noexcept;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping until a word changes, with a time-out: what std::atomic::wait lacks.
+// Sleeps until a word changes or a timeout expires; std::atomic::wait has no timeout.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,11 @@
 
 namespace dist {
 
-// Sleeps while `word` holds `seen`, at most timeout_ns (< 0: without limit). May return early for no reason.
+// Sleeps while `word` contains `seen`, for at most timeout_ns (< 0: no limit). May return early without a
+// reason.
 void park(const std::atomic<uint32_t>& word, uint32_t seen, int64_t timeout_ns) noexcept;
 
-// Wakes all that sleep on `word`. Who changes a word wakes after the change.
+// Wakes all threads that sleep on `word`. Call this after changing the word.
 void unpark_all(const std::atomic<uint32_t>& word) noexcept;
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes whose signals the host shall not get.
+// Writes that must not raise SIGXFSZ or SIGPIPE in the host.
 #pragma once
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 namespace dist {
 
-// While it lives, a write that the system refuses ends in a status, not in the signal that comes with it:
-// SIGXFSZ where a file would become larger than the process may make one (RLIMIT_FSIZE), SIGPIPE where nobody
-// reads. Both are sent to the thread that writes. What the host does with them elsewhere stays as it is.
+// While it lives, a write that the system refuses fails with an error instead of raising a signal in this
+// thread: SIGXFSZ if the file would exceed RLIMIT_FSIZE, SIGPIPE if the reader is gone. Other threads and the
+// host's signal handlers are not affected.
 class QuietWrites {
  public:
   QuietWrites() noexcept {
@@ -20,7 +20,7 @@ class QuietWrites {
     sigset_t pending;
     sigemptyset(&pending);
     sigpending(&pending);
-    // Those that wait already are the host's.
+    // Signals that are already pending belong to the host.
     for (const int signal : {SIGXFSZ, SIGPIPE}) {
       if (sigismember(&pending, signal) == 1) sigdelset(&signals_, signal);
     }

@@ -8,7 +8,7 @@
 namespace dist {
 namespace {
 
-// Calls move(message) until no signal has interrupted it.
+// Calls move(message) again if a signal interrupts it.
 template <class Byte, class Move>
 std::ptrdiff_t move_now(std::span<const std::span<Byte>> parts, Move&& move) noexcept {
   iovec places[kMostSocketParts];
@@ -34,7 +34,7 @@ std::ptrdiff_t send_now(int socket, std::span<const std::span<const std::byte>> 
 std::ptrdiff_t receive_now(int socket, std::span<const std::span<std::byte>> parts) noexcept {
   return move_now(parts, [&](msghdr* message) {
     const auto came = ::recvmsg(socket, message, MSG_DONTWAIT);
-    // Nothing comes any more.
+    // The connection has been closed.
     return came != 0 ? came : (errno = ENOTCONN, -1);
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes over a connected socket, as many as go without waiting, and without a signal.
+// Sends and receives as many bytes as a connected socket takes without blocking, and never raises a signal.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace dist {
 
 inline constexpr std::size_t kMostSocketParts = 4;
 
-// From, and to, some parts of memory, one after another. How many bytes went or came; 0: none without waiting; -1: the
-// connection is over.
+// Send or receive several parts of memory in order. Return the number of bytes, 0 if that would block, or -1
+// if the connection is closed.
 std::ptrdiff_t send_now(int socket, std::span<const std::span<const std::byte>> parts) noexcept;
 std::ptrdiff_t receive_now(int socket, std::span<const std::span<std::byte>> parts) noexcept;
 

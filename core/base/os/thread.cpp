@@ -52,7 +52,7 @@ bool ThreadKey::set(void* value) const noexcept { return made_ && pthread_setspe
 
 std::size_t least_stack_bytes() noexcept {
   constexpr std::size_t kOwnBytes = std::size_t{240} << 10;
-  // The macro may ask the system, whose processor may have large registers to save.
+  // The macro may query the system, because some processors have large register files to save.
   return kOwnBytes + static_cast<std::size_t>(PTHREAD_STACK_MIN);
 }
 

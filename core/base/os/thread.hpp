@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of the operating system: making and naming them, their signals, their place.
+// Operating system threads: creation, names, signal masks and stack sizes.
 #pragma once
 
 #include <pthread.h>
@@ -12,8 +12,8 @@
 
 namespace dist {
 
-// A number that no other living thread has, and that is never 0 or 1. Costs one instruction where the
-// compiler knows the register that threads are told apart by.
+// A number that is unique among the living threads and never 0 or 1. Costs one instruction if the compiler
+// knows the thread pointer register.
 inline std::uintptr_t this_thread() noexcept {
 #if defined(__x86_64__) || defined(__aarch64__)
   return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
@@ -23,24 +23,25 @@ inline std::uintptr_t this_thread() noexcept {
 #endif
 }
 
-// Shown by ps and debuggers; cut to what the system takes (15 bytes on Linux).
+// Sets the name that ps and debuggers show, truncated to the system's limit (15 bytes on Linux).
 void name_this_thread(const char* name) noexcept;
 
-// Leaves asynchronous signals to the host's threads. Synchronous ones (SEGV, BUS, FPE, ILL, TRAP, ABRT, PROF,
-// URG) stay open: a JVM and Go turn them into exceptions and need them on every thread.
+// Blocks asynchronous signals, so that the host's threads receive them. Synchronous ones (SEGV, BUS, FPE,
+// ILL, TRAP, ABRT, PROF, URG) stay unblocked: a JVM and the Go runtime turn them into exceptions and need
+// them on every thread.
 void block_async_signals() noexcept;
 
-// Gives up the processor to whoever else can run.
+// Yields the CPU to any other runnable thread.
 void yield_this_thread() noexcept;
 
-// Whether this is the thread that the process began with.
+// Whether this is the initial thread of the process.
 bool is_first_thread() noexcept;
 
-// Thread-specific data of the system's: `end` is called with what is set, when a thread ends that has set it.
+// Thread-specific data: when a thread that has set a value ends, `end` is called with that value.
 class ThreadKey {
  public:
   explicit ThreadKey(void (*end)(void*)) noexcept;
-  // False where the system has no further key.
+  // Returns false if the system has no more keys.
   bool set(void* value) const noexcept;
 
  private:
@@ -48,9 +49,9 @@ class ThreadKey {
   bool made_;
 };
 
-// Has End() called when this thread ends. It may be asked by what runs at the end itself, a destructor of the
-// host's thread-specific data, and is then called after that: a thread_local's destructor never would be.
-// False where the system has no further key.
+// Arranges for End() to be called when this thread ends. This may be called from code that runs at that
+// point, a destructor of the host's thread-specific data; End() still runs after it, whereas a thread_local's
+// destructor would not. Returns false if the system has no more keys.
 template <void (*End)()>
 bool call_at_thread_end() noexcept {
   static thread_local constinit bool asked = false;
@@ -59,7 +60,7 @@ bool call_at_thread_end() noexcept {
     End();
   });
   if (asked) return true;
-  if (is_first_thread()) {  // for which the system calls no such thing where the process ends
+  if (is_first_thread()) {  // for which the system runs no such destructors when the process exits
     struct AtExit {
       ~AtExit() { End(); }
     };
@@ -71,30 +72,31 @@ bool call_at_thread_end() noexcept {
   return asked;
 }
 
-// The smallest stack that a thread of the library does with: what the system takes for itself, thread-local
-// data and signal frames included, and what the library's own calls and a modest function of the host's need.
+// The smallest stack for a thread of the library. It covers what the system needs, including thread-local
+// data and signal frames, the library's own calls, and a modest host function.
 std::size_t least_stack_bytes() noexcept;
 
-// A thread of the system. Unlike std::thread, one that cannot be had is a status.
+// A system thread. Unlike with std::thread, a failure to create one is a status.
 class Thread {
  public:
   Thread() noexcept = default;
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Runs main(argument). `stack_bytes` 0: as much as the system gives by default. `cpus`: where it may run from its
-  // first instruction on; NULL: where the calling thread may. RESOURCE_EXHAUSTED where the system gives no further thread.
+  // Runs main(argument). stack_bytes 0 selects the system's default. `cpus` are the CPUs on which the thread
+  // may run from its first instruction on; NULL: those of the calling thread. Fails with RESOURCE_EXHAUSTED
+  // if the system has no more threads.
   Status start(void* (*main)(void*), void* argument, std::size_t stack_bytes = 0,
                const CpuSet* cpus = nullptr) noexcept;
   bool started() const noexcept { return started_; }
-  // Of a thread that is started: what ps and debuggers show, and the one CPU, by the system's number, that it
-  // is kept on. Who made it does both, so that others see them once it is made. False where the system
-  // refuses.
+  // For a started thread: the name that ps and debuggers show, and the CPU (by the system's number) to which
+  // it is bound. The creator sets both, so that they are visible once the creation is complete. keep_on()
+  // returns false if the system refuses.
   void name(const char* name) noexcept;
   bool keep_on(int cpu) noexcept;
-  // Waits for its end; it may be started again. Nothing happens where it was not started.
+  // Waits for the thread to end; afterwards it may be started again. Does nothing if it was not started.
   void join() noexcept;
-  // Nobody waits for its end.
+  // The thread runs to completion on its own.
   void detach() noexcept;
 
  private:

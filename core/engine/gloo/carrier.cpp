@@ -18,7 +18,7 @@ constexpr milliseconds kConnectTime{5000};
 constexpr milliseconds kProveTime{5000};
 constexpr uint64_t kProofTag = 1;
 constexpr int kFrames = 2;
-// What goes back, beside what is sent: grants and credits. A slice of the queue's fits.
+// Room for frames that are sent back, grants and credits, besides messages. A slice of the queue fits.
 constexpr std::size_t kBackBytes = std::size_t{24} << 10;
 constexpr std::size_t kForthBytes = kCarriedBytes + Frame::kBytes;
 
@@ -58,13 +58,13 @@ GlooCarrier::GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bo
 }
 
 GlooCarrier::~GlooCarrier() {
-  // It tells this one.
+  // The context notifies this object.
   if (context_ != nullptr) context_->stop();
 }
 
 bool GlooCarrier::start(Meeting meeting) noexcept {
   const std::scoped_lock lock(waking_);
-  // It may have been joined.
+  // join() may have been called already.
   if (ending_) return true;
   meeting_ = std::move(meeting);
   if (thread_.start(thread_main, this).ok()) {
@@ -78,7 +78,7 @@ bool GlooCarrier::start(Meeting meeting) noexcept {
 
 void GlooCarrier::join() noexcept {
   {
-    // start() may just be about to return.
+    // start() may be about to return.
     const std::scoped_lock lock(waking_);
   }
   thread_.join();
@@ -97,7 +97,7 @@ void GlooCarrier::run() noexcept {
     begin();
     await_end();
   } catch (const gloo::IoException&) {
-    // The other end is gone, or has said nothing in time.
+    // The peer is gone, or has not answered in time.
   } catch (const std::exception& error) {
     why = error.what();
   } catch (...) {
@@ -107,7 +107,7 @@ void GlooCarrier::run() noexcept {
     const std::scoped_lock lock(mutex_);
     can_send_ = false;
   }
-  // What has come before is taken.
+  // Messages that have arrived are still consumed.
   context_->stop();
   {
     const std::scoped_lock lock(waking_);
@@ -118,7 +118,7 @@ void GlooCarrier::run() noexcept {
   in_.buffer.reset();
   proof_out_.reset();
   {
-    std::shared_ptr<GuardedContext> context;  // ends without the lock
+    std::shared_ptr<GuardedContext> context;  // released without the lock
     const std::scoped_lock lock(waking_);
     proof_in_.reset();
     context.swap(context_);
@@ -127,7 +127,7 @@ void GlooCarrier::run() noexcept {
   over_ = true;
 }
 
-// Wakes the thread, for the end. The first to say why has said it.
+// Wakes the thread so that it ends. The first reason given is kept.
 void GlooCarrier::finish(const std::string& why) noexcept {
   const std::scoped_lock lock(waking_);
   if (!finished_) why_ = why;
@@ -147,7 +147,7 @@ void GlooCarrier::end() noexcept {
 
 // ---- The beginning ----
 
-// Throws where there is no connection, or not to whom it should be.
+// Throws if there is no connection, or if the peer is not the right one.
 void GlooCarrier::prove() {
   own_proof_ = meeting_.own;
   if (ending_) throw gloo::IoException("ended");
@@ -167,7 +167,7 @@ void GlooCarrier::prove() {
   if (!proof_out_->waitSend(nullptr, kProveTime)) throw gloo::IoException("ended");
 }
 
-// The sender's first message says that it knows whom it sends to.
+// The sender's first message shows that it has authenticated the receiver.
 void GlooCarrier::begin() {
   if (sends_) {
     {
@@ -194,9 +194,9 @@ void GlooCarrier::await_end() {
   woken_.wait(lock, [&] { return finished_; });
 }
 
-// ---- Frames that come ----
+// ---- Receiving ----
 
-// What Gloo reads is in its place as a whole then, whatever it was.
+// When Gloo has read something, all of it is in place, whatever it was.
 void GlooCarrier::one_came() noexcept {
   const uint32_t number = arrived_.load(std::memory_order_relaxed);
   if (in_.header(number).number == number + 1) arrived_.store(number + 1, std::memory_order_release);
@@ -231,7 +231,7 @@ std::ptrdiff_t GlooCarrier::receive_apart(int socket, std::size_t most) noexcept
   return came;
 }
 
-// Under `taking_`. False: it ends.
+// `taking_` must be held. Returns false if the carrier ends.
 bool GlooCarrier::take(uint32_t number) {
   if (ending_) return false;
   const Header header = in_.header(number);
@@ -263,10 +263,10 @@ bool GlooCarrier::take(uint32_t number) {
   return false;
 }
 
-// ---- Frames that go ----
+// ---- Sending ----
 
 void GlooCarrier::flush() noexcept {
-  // Whoever is at it sees to this call, too.
+  // A thread that is flushing also handles this call.
   if (calls_.fetch_add(1) != 0) return;
   LinkRef moved;
   {
@@ -303,12 +303,12 @@ void GlooCarrier::pump() {
   }
 }
 
-// False: there is none to send, or no place for it.
+// Returns false if there is nothing to send, or no free slot.
 bool GlooCarrier::pump_message() {
   const uint32_t number = sent_;
   const uint32_t under_way = number - acknowledged_;
   if (under_way >= kSlots) return false;
-  // The other end has consumed what was sent from here before.
+  // The peer has consumed everything that was sent in this slot before.
   std::size_t bytes = 0;
   if (under_way < kSlots - kReserved) {
     std::byte* const frames = out_.at(number) + sizeof(Header);
@@ -317,7 +317,7 @@ bool GlooCarrier::pump_message() {
       meeting_.queue->begin_direct(frames, out_.payload);
       user_.more(*meeting_.link);
       bytes = meeting_.queue->end_direct();
-      // What did not go straight there.
+      // Frames that were not written there directly.
       if (bytes == 0) bytes = meeting_.queue->drain(frames, out_.payload);
     }
   }
@@ -326,12 +326,12 @@ bool GlooCarrier::pump_message() {
   const Header header{static_cast<uint32_t>(bytes), consumed, number + 1};
   out_.write(number, header);
   told_ = consumed;
-  sent_ = number + 1;  // before the other end can say that it has come
+  sent_ = number + 1;  // must be set before the peer can acknowledge it
   out_.buffer->send(out_.offset(number), sizeof header + bytes, out_.offset(number));
   return true;
 }
 
-// ---- All of them ----
+// ---- Creation ----
 
 std::string GlooCarriers::start(const std::string& host) noexcept {
   try {

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// GlooCarrier: the frames of one data link over one connection of Gloo's tcp transport, as messages of at most one size that
-// are put into a ring of the other end's.
+// GlooCarrier: carries the frames of one data link over one connection of Gloo's tcp transport. Messages have
+// a maximum size and are written into a ring in the peer's memory.
 //
-// What Gloo does makes the shape. A wait ends when it is done, when it is told to, or with the whole context: each link has a
-// context of two, whose failure is its own, and waits only at its beginning, on a thread that stays for its end. A message
-// into memory that both ends know takes one write, and no word of the receiver's before: so each end has a ring, whose places
-// are filled in turn, and Gloo's own thread takes what has come out of it. Nobody waits for a send: a place is free again
-// when the other end says that it has consumed the message that was there.
+// The design follows from Gloo's behaviour. A wait ends when the operation completes, when it is aborted, or
+// when its whole context fails. So each link has a context of its own with two ranks: a failure affects only
+// this link. The link blocks only while it begins, on a thread that also waits for its end. A message into
+// memory that both ends know in advance takes a single write and no prior message from the receiver. So each
+// end has a ring whose slots are filled in turn; Gloo's thread reads the messages out of it. No thread waits
+// for a send: a slot is free again when the peer reports that it has consumed the message in it.
 //
-//     message: how many bytes of frames follow, how many messages have been consumed, the number of this one from 1, frames
+//     message: number of frame bytes that follow, number of messages consumed, this message's number (from 1),
+//              frames
 //
-// Pieces of large messages go beside the rings, in turn with what goes there.
+// Pieces of large messages bypass the rings and take turns with the messages on the connection.
 //
-// Of the messages that may be on their way kReserved say only what has been consumed, so that this can always be said.
-// Integers are the machine's own, as those of Gloo are: both ends are of one kind. Before the other end has proven who it is
-// there is no ring that it could write to: afterwards it is trusted with where.
+// kReserved of the messages that may be in flight carry only the number of consumed messages, so that this
+// report can always be sent. Integers are in native byte order, as in Gloo: both ends must run on the same
+// kind of machine. A peer that has not proven its identity has no ring to write to. After the proof it is
+// trusted with the ring's address.
 #pragma once
 
 #include <gloo/transport/buffer.h>
@@ -39,7 +42,7 @@ using DeviceRef = std::shared_ptr<GuardedDevice>;
 
 class GlooCarrier final : public Carrier, public ConnectionUser {
  public:
-  // Listens. Throws what Gloo throws, and std::bad_alloc.
+  // Listens. Throws Gloo's exceptions and std::bad_alloc.
   GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bool sends, uint32_t attempt);
   ~GlooCarrier() override;
 
@@ -60,7 +63,8 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
     uint32_t consumed;
     uint32_t number;
   };
-  // Messages in one direction, from 0 on. No two that have a place at the same time have the same number.
+  // The messages in one direction, numbered from 0. No two messages that occupy a slot at the same time have
+  // the same number.
   struct Ring {
     Ring(Memory& memory, std::size_t payload);
     ~Ring();
@@ -74,7 +78,7 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
     const std::size_t payload;
     const std::size_t each = sizeof(Header) + payload;
     std::byte* memory;
-    std::unique_ptr<gloo::transport::Buffer> buffer;  // once the other end is proven
+    std::unique_ptr<gloo::transport::Buffer> buffer;  // set when the peer is authenticated
   };
 
   void one_came() noexcept override;
@@ -106,28 +110,28 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
   Meeting meeting_;
   Thread thread_;
 
-  // Of whoever sends.
+  // For sending threads.
   std::mutex mutex_;
   bool can_send_ = false;
   std::atomic<bool> ending_{false};
   std::atomic<bool> over_{false};
-  std::atomic<uint32_t> calls_{0};  // of flush() that nobody has seen to
+  std::atomic<uint32_t> calls_{0};  // calls of flush() that have not been handled
   std::atomic<uint32_t> sent_{0};
-  std::atomic<uint32_t> acknowledged_{0};  // of those
+  std::atomic<uint32_t> acknowledged_{0};  // of those that were sent
   std::atomic<uint32_t> consumed_{0};
-  uint32_t told_ = 0;               // of those
-  std::atomic<bool> moved_{false};  // apart, and nobody has been told
+  uint32_t told_ = 0;               // of those that were consumed
+  std::atomic<bool> moved_{false};  // pieces have moved, and the user has not been notified
 
-  // Of whoever takes what has come: Gloo's thread, but for what came before it might.
+  // For the thread that consumes messages: Gloo's, except for messages that arrived before it was allowed to.
   std::mutex taking_;
   bool takes_ = false;
   uint32_t taken_ = 0;
   std::atomic<uint32_t> arrived_{0};
 
-  // Of the thread, and of who starts and wakes it. Nobody waits for Gloo under it.
+  // For the carrier's thread and the threads that start and wake it. Never held while waiting for Gloo.
   std::mutex waking_;
   std::condition_variable woken_;
-  bool begun_ = false;  // the other end has sent something
+  bool begun_ = false;  // the peer has sent something
   bool finished_ = false;
   std::string why_;
 };

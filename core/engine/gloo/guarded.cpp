@@ -20,7 +20,7 @@
 namespace dist::grpc_link {
 namespace {
 
-// Of a message whose users move it themselves. No buffer has it.
+// The slot number of messages that the users move themselves. No buffer has it.
 constexpr std::size_t kApartSlot = 1000;
 
 bool is_apart(gloo::transport::tcp::Op& op) noexcept {
@@ -33,7 +33,8 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
               std::chrono::milliseconds timeout, ConnectionUser* user)
       : Pair(context, device, rank, timeout), user_(user) {}
   void give_up() noexcept { given_up_ = true; }
-  // While this class still guards it. Gloo's thread may be the one that has closed it, and still be here.
+  // Ends the connection while this class still guards it. Gloo's thread may have closed it, and may still be
+  // inside.
   void stop() noexcept {
     const std::scoped_lock nobody_is(inside_);
     user_ = nullptr;
@@ -53,7 +54,8 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
     Pair::send(op);
   }
 
-  // On Gloo's thread, as the base class does it. Whoever holds a lock may wait for this thread: not the other way round.
+  // On Gloo's thread, like the base class. A thread that holds a lock may wait for this thread, so this
+  // thread must not wait for locks.
   void handleEvents(int events) override {
     const std::unique_lock here(inside_, std::try_to_lock);
     if (!here) return yield_this_thread();
@@ -82,7 +84,7 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
         if (user_ != nullptr) user_->one_came();
         return true;
       }
-      // It knows of no buffer for that.
+      // Gloo knows no buffer for a piece.
       if (!comes_apart()) return false;
     }
     return read_apart();
@@ -97,7 +99,7 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
     }
   }
   void changeState(state next) noexcept override {
-    no_longer_writes();  // but waits for Gloo's thread
+    no_longer_writes();  // otherwise waits for Gloo's thread
     Pair::changeState(next);
     if (next == CLOSED && user_ != nullptr) user_->closed();
   }
@@ -108,7 +110,7 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
     return Pair::write(op);
   }
   bool write_apart(gloo::transport::tcp::Op& op) {
-    // Gloo goes on with a connection that has just failed.
+    // Gloo continues to use a connection that has just failed.
     if (state_ != CONNECTED || user_ == nullptr) return false;
     while (op.nwritten < op.preamble.nbytes) {
       std::span<const std::byte> before = std::as_bytes(std::span(&op.preamble, 1));
@@ -141,7 +143,8 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
     begun_ = false;
     return true;
   }
-  // Not in a loop with the system, which says again and again that there is something to read: a write takes a while.
+  // Waits for a write, which takes a while, instead of spinning: epoll would report the socket as readable
+  // again and again.
   void await_write() noexcept {
     if (!writing_) return yield_this_thread();
     writing_.wait(true);
@@ -156,14 +159,15 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
       case CONNECTED: return handleReadWrite(events);
       default: return;
     }
-    // Gloo makes the socket's buffer as large as the largest message so far, and no larger: the rest of a message then waits
-    // for the system's word that the first part has come, which it says 40 ms later. The system finds a better size.
+    // Gloo sets the socket's send buffer to the size of the largest message so far. The rest of a message
+    // then waits for the acknowledgement of its first part, which the system delays by 40 ms. The system
+    // chooses a better size itself.
     sendBufferSize_ = std::numeric_limits<std::size_t>::max();
   }
   void fail(const std::exception_ptr& why) noexcept {
     if (state_ == CLOSED) return;
     try {
-      // One that has just been accepted is not yet registered, and what ends it relies on that.
+      // A connection that has just been accepted is not registered yet, but Gloo's cleanup relies on that.
       if (fd_ >= 0) device_->registerDescriptor(fd_, EPOLLIN, this);
     } catch (...) {
       const Descriptor closes(std::exchange(fd_, -1));
@@ -171,16 +175,16 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
     try {
       signalException(why);
     } catch (...) {
-      // Of what is waited for, some has not been told: it has its deadline.
+      // Some waiting operations have not been notified; they run into their deadlines.
       if (state_ != CLOSED) changeState(CLOSED);
     }
   }
 
-  std::mutex inside_;  // Gloo's thread is
+  std::mutex inside_;  // held by Gloo's thread
   std::atomic<bool> given_up_{false};
-  std::atomic<bool> writing_{false};  // somebody does, under the lock
+  std::atomic<bool> writing_{false};  // a thread is writing, under the lock
   ConnectionUser* user_;
-  bool begun_ = false;  // what comes apart
+  bool begun_ = false;  // receiving a piece
   bool stopped_ = false;
 };
 
@@ -191,12 +195,12 @@ GuardedDevice::GuardedDevice(const std::string& host) {
   device_ = std::static_pointer_cast<tcp::Device>(tcp::CreateDevice(tcp::attr(host.c_str())));
 }
 
-// What was fetched before the first turn has been seen to in the second.
+// Events that were fetched before the first turn have been handled by the second.
 void GuardedDevice::await_turn() noexcept {
   try {
     for (int i = 0; i < 2; ++i) turns_.await_next(*device_);
   } catch (...) {
-    // Nothing is allocated for what has been registered once.
+    // Registering something again allocates nothing.
   }
 }
 
@@ -219,7 +223,7 @@ std::unique_ptr<gloo::transport::Pair>& GuardedContext::createPair(int other) {
   return pair;
 }
 
-// No other class's are made here.
+// All connections are GuardedPairs.
 void GuardedContext::send_apart(const Piece& piece) {
   static_cast<GuardedPair&>(connection()).send_apart(piece);
 }

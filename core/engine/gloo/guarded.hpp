@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// GuardedContext: a context of two of Gloo's tcp transport, whose one connection ends no process, and tells its user what
-// comes.
+// GuardedContext: a two-rank context of Gloo's tcp transport that never terminates the process, and that
+// notifies its user of arrivals.
 //
-// What goes wrong with a connection on Gloo's own thread is an exception there, which nobody catches: the other end has
-// reset it just after it was made, or sends what Gloo does not expect. And Gloo writes on whichever thread sends, with
-// SIGPIPE for a connection that is gone. Here the first fails the connection, whose waits then throw, and the second says
-// nothing.
+// Gloo throws on its own thread, where nobody catches the exception, if a peer resets a new connection or
+// sends something that Gloo does not expect. It also writes on the calling thread, which raises SIGPIPE if
+// the connection is gone. Here an exception fails the connection, so that waits on it throw, and SIGPIPE is
+// suppressed.
 //
-// Gloo's thread serves all connections of a worker, and whoever closes one waits for it, under the connection's lock. So what
-// that thread does for a user takes no connection's lock that its closer may hold, and closes none but its own.
+// Invariant: one Gloo thread serves all connections of a worker, and closing a connection waits for that
+// thread while holding the connection's lock. Therefore a callback on that thread never takes a connection
+// lock that a closing thread may hold, and closes no connection except its own.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>
@@ -31,31 +32,34 @@ namespace dist::grpc_link {
 
 class ConnectionUser {
  public:
-  // On Gloo's thread, under the connection's lock: something has come as a whole, a notice of Gloo's own perhaps.
+  // On Gloo's thread, under the connection's lock: something has arrived completely, possibly a notice of
+  // Gloo's own.
   virtual void one_came() noexcept = 0;
-  // On Gloo's thread, after that, without a lock of Gloo's.
+  // On Gloo's thread, after one_came(), without a lock of Gloo.
   virtual void came() noexcept = 0;
-  // Any thread, under the connection's lock: it is closed. came() may be called once more.
+  // Any thread, under the connection's lock: the connection is closed. came() may be called once more.
   virtual void closed() noexcept = 0;
-  // On Gloo's thread, under the connection's lock: a piece begins to come. False: the connection ends.
+  // On Gloo's thread, under the connection's lock: a piece begins to arrive. Returns false to end the
+  // connection.
   virtual bool begin_apart(const Piece& piece) noexcept = 0;
-  // The same: to and from the socket, as CarrierUser's.
+  // Likewise: moves data from the socket, as in CarrierUser.
   virtual std::ptrdiff_t receive_apart(int socket, std::size_t most) noexcept = 0;
-  // The same, and where send_apart() is called.
+  // Likewise, to the socket; also on the thread that calls GuardedContext::send_apart().
   virtual std::ptrdiff_t send_apart(int socket, std::span<const std::byte> before) noexcept = 0;
 
  protected:
   ~ConnectionUser() = default;
 };
 
-// Gloo's thread for one worker, and where it listens.
+// Gloo's thread for one worker, and its listening address.
 class GuardedDevice {
  public:
-  // Throws what Gloo throws, and std::bad_alloc.
+  // Throws Gloo's exceptions and std::bad_alloc.
   explicit GuardedDevice(const std::string& host);
   const std::shared_ptr<gloo::transport::tcp::Device>& get() const noexcept { return device_; }
-  // Until Gloo's thread knows of nothing any more that is no longer registered: Gloo waits for that by a condition variable
-  // alone, which may wake for nothing, and not at all where the thread itself has closed the connection. Not on that thread.
+  // Waits until Gloo's thread no longer uses anything that has been unregistered. Gloo itself waits for that
+  // with a condition variable without a predicate, which may wake spuriously, or not at all if that thread
+  // itself has closed the connection. Must not be called on that thread.
   void await_turn() noexcept;
 
  private:
@@ -76,19 +80,20 @@ class GuardedDevice {
 
 class GuardedContext final : public gloo::transport::tcp::Context {
  public:
-  // `user` is told of what comes until stop(). NULL: nobody is.
+  // `user` is notified of arrivals until stop(). NULL: nobody is.
   GuardedContext(std::shared_ptr<GuardedDevice> device, int me, ConnectionUser* user)
       : Context(device->get(), me, 2), device_(std::move(device)), user_(user) {}
   ~GuardedContext() override { stop(); }
-  // Throws what Gloo throws.
+  // Throws Gloo's exceptions.
   std::unique_ptr<gloo::transport::Pair>& createPair(int other) override;
   gloo::transport::Pair& connection() { return *getPair(1 - rank); }
-  // A piece, in order with what is sent otherwise, whose data the users at both ends move. Throws what Gloo throws.
+  // Sends a piece, in order with other messages; the users at both ends move its data. Throws Gloo's
+  // exceptions.
   void send_apart(const Piece& piece);
-  // Whoever waits in connect() soon throws. Any thread; it waits for nobody.
+  // Makes a thread that waits in connect() throw soon. Any thread. Does not wait.
   void give_up() noexcept;
-  // Closes the connection as its end does, and waits until Gloo's thread has done with it: not on that thread, with no lock
-  // that the user takes, and when nobody sends any more.
+  // Closes the connection as its failure does, and waits until Gloo's thread no longer uses it. Must not be
+  // called on that thread, nor with a lock that the user takes, nor while another thread sends.
   void stop() noexcept;
 
  private:

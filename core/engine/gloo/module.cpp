@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libdist-gloo.so shows: one function, which gives its table.
+// The only function that libdist-gloo.so exports. It returns the module's table.
 #include "core/engine/gloo/carrier.hpp"
 #include "core/engine/grpc/grpc_config.hpp"
 #include "core/engine/grpc/start.hpp"

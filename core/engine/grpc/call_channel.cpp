@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls: a line to a server, which is connected where a call waits for it.
+// The client side of calls: a line to a server, connected when a call waits for it.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -119,7 +119,7 @@ void Calls::close(CallChannel* channel) noexcept {
   delete own;
 }
 
-// gRPC is called without a lock: it may go on with other links' ends on this thread.
+// No lock is held while gRPC is called, since it may run the ends of other links on this thread.
 void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
   std::shared_ptr<grpc::Channel> channel;
   {
@@ -158,8 +158,8 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
   retire(std::move(channel));
 }
 
-// The last that has one must not be a link, which gRPC's own thread lets go: where no other one is left, gRPC would wait
-// there for the end of that thread.
+// Keeps the channel alive: gRPC's own thread must not destroy a link that holds the last reference, because
+// if no other channel is left, gRPC would wait there for that thread to end.
 void Calls::retire(std::shared_ptr<grpc::Channel> channel) noexcept {
   if (channel == nullptr) return;
   const std::scoped_lock lock(mutex_);
@@ -168,7 +168,7 @@ void Calls::retire(std::shared_ptr<grpc::Channel> channel) noexcept {
   woken_.notify_all();
 }
 
-// Those that no link has any more.
+// Releases the channels that no link uses any more.
 void Calls::let_retired_go(bool all) noexcept {
   std::vector<std::shared_ptr<grpc::Channel>> gone;
   const std::scoped_lock lock(mutex_);
@@ -178,7 +178,7 @@ void Calls::let_retired_go(bool all) noexcept {
   retired_.erase(kept, retired_.end());
 }
 
-// Under the line's lock.
+// The line's lock must be held.
 void Calls::answered(CallLine& line, CallReceiver::Event& event) noexcept {
   const auto found = line.waiting.find(event.id);
   if (found == line.waiting.end()) return;
@@ -196,7 +196,7 @@ void Calls::answered(CallLine& line, CallReceiver::Event& event) noexcept {
   call.answered(status, text.c_str(), {});
 }
 
-// Under the line's lock. Those that have not begun to go may go over the next link.
+// The line's lock must be held. Calls that have not been sent yet may use the next link.
 void Calls::fail_all(CallLine& line, bool begun_alone, dist_status code, const std::string& text) noexcept {
   for (auto at = line.waiting.begin(); at != line.waiting.end();) {
     if (begun_alone && line.sender.waits(at->first)) {
@@ -229,7 +229,7 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
       text = line->name + (line->silent ? " " : " breaks the protocol: ") + why;
     }
     line->silent = false;
-    // Who answers, and has the wrong certificate, will have it the next time, too.
+    // A server with the wrong certificate will have it next time, too.
     const bool certificate = !opened && config_.tls() &&
                              (status.find("ertificate") != std::string::npos ||
                               status.find("andshake failed") != std::string::npos);

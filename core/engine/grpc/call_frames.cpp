@@ -8,7 +8,7 @@
 
 namespace dist::grpc_link {
 
-// ---- What goes ----
+// ---- Sending ----
 
 void CallSender::add(const Frame& first, FrameKind rest, Ref<CallParts> parts) {
   turns_.push_back({first, rest, std::move(parts)});
@@ -87,7 +87,7 @@ bool CallSender::put_chunk(FrameSink& sink) noexcept {
   return true;
 }
 
-// ---- What comes ----
+// ---- Receiving ----
 
 const char* CallReceiver::begin(const Frame& frame, std::byte** to) noexcept {
   try {
@@ -97,7 +97,7 @@ const char* CallReceiver::begin(const Frame& frame, std::byte** to) noexcept {
       case FrameKind::kCallData: return serves_ ? begin_data(frame, to) : "a call of a server's";
       case FrameKind::kTakeBack:
         if (!serves_) return "a call that is taken back by a server";
-        // What has not come to its end comes no further.
+        // If it is incomplete, the rest of it does not arrive.
         forget(frame.id);
         if (coming_.erase(frame.id) == 0) events_.push_back({What::kTakenBack, frame.id, 0, {}});
         return nullptr;
@@ -111,7 +111,7 @@ const char* CallReceiver::begin(const Frame& frame, std::byte** to) noexcept {
 }
 
 const char* CallReceiver::begin_message(const Frame& frame) noexcept {
-  // Those that go nowhere are to be told apart, too.
+  // Discarded messages have to be tracked, too.
   if (coming_.size() > 2 * limits_.calls) return "too many messages at a time";
   if (serves_) {
     if (frame.id <= last_id_) return "a call whose number does not rise";

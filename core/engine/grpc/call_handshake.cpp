@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link of calls begins: hello.hpp says what is said, this who is let in. Both ends prove that they know the job's
-// secret; a client has no address, and with TLS any certificate of the authority's.
+// The handshake of a call link: decides which clients are admitted. hello.hpp defines the messages. Both ends
+// prove that they know the job's secret. A client has no address; with TLS, any certificate issued by the
+// authority is accepted from it.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +12,7 @@
 namespace dist::grpc_link {
 namespace {
 
-// Links that have proven nothing at a time.
+// Limit for links that have not been authenticated yet.
 constexpr std::ptrdiff_t kMostStrangers = 64;
 
 }  // namespace
@@ -90,14 +91,14 @@ grpc::ServerGenericBidiReactor* Calls::accept(grpc::GenericCallbackServerContext
   return link.get();
 }
 
-// It is let in, refused, or over.
+// The link has been accepted, has been refused, or has ended.
 void Calls::proven(const Link& link) noexcept {
   LinkRef kept;
   const std::scoped_lock lock(mutex_);
   kept = take_out(unproven_, link);
 }
 
-// What of a hello does not fit, before anything is proven. "": nothing.
+// Returns what is wrong with a hello, before any proof. Empty if it is acceptable.
 std::string Calls::why_not(const Hello& hello) const {
   if (hello.protocol != kProtocol) {
     return "protocol " + std::to_string(hello.protocol) + " (libdist " + hello.version + ") at the client, " +

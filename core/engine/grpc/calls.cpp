@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostTextBytes = 1023;
 
-// A text that is sent, as what is not an answer says why.
+// A text sent as the reason of a failed call.
 class TextParts final : public CallParts {
  public:
   TextParts(Memory& memory, const std::string& text)
@@ -29,7 +29,7 @@ class TextParts final : public CallParts {
 
 }  // namespace
 
-// A call that has come in. Whoever answers it may do so when its client, and even its network, is gone.
+// A call that has arrived. It may be answered when its client, and even its network, is gone.
 class Calls::Served final : public IncomingCall {
  public:
   Served(Memory& memory, const std::shared_ptr<CallLine>& line, uint64_t id, Ref<CallMessage> request,
@@ -58,7 +58,7 @@ class Calls::Served final : public IncomingCall {
           FrameKind::kAnswerData, std::move(answer));
       link = line->link;
     } catch (const std::bad_alloc&) {
-      // Nobody would ever hear of it.
+      // Nobody would receive the answer.
       const std::scoped_lock lock(line->mutex);
       link = line->link;
       if (link != nullptr) link->refused = true;
@@ -203,7 +203,7 @@ void Calls::served(const std::shared_ptr<CallLine>& line, std::vector<CallReceiv
       if (each.what == CallReceiver::What::kTakenBack) {
         const auto found = line->calls.find(each.id);
         if (found == line->calls.end()) {
-          // What has begun to go goes to its end, so that the client sees one.
+          // A message that has been partly sent is sent to its end, so that the client sees a complete one.
           if (line->sender.waits(each.id)) line->sender.drop(each.id);
           continue;
         }
@@ -270,7 +270,7 @@ void Calls::over(const LinkRef& link, const std::string& why, const std::string&
   line->serves ? in_over(line) : out_over(line, link, why, status);
 }
 
-// A client is gone.
+// A client has disconnected.
 void Calls::in_over(const std::shared_ptr<CallLine>& line) noexcept {
   std::unordered_map<uint64_t, Ref<IncomingCall>> calls;
   {
@@ -291,7 +291,7 @@ void Calls::destroyed() noexcept {
   woken_.notify_all();
 }
 
-// ---- What is due: heartbeats, leases, second attempts, and the end of links that prove nothing ----
+// ---- Periodic work: heartbeats, leases, retries, and closing links that have not been authenticated ----
 
 void* Calls::watch_main(void* self) {
   block_async_signals();
@@ -314,7 +314,7 @@ void Calls::watch() noexcept {
     changed_ = false;
     lock.unlock();
     const int64_t now = steady_now_ns();
-    // A process that did not run heard nothing, whoever spoke.
+    // A process that did not run has received nothing, even if its peers sent heartbeats.
     const bool paused = now - due > beat;
     const bool beats = now >= next_beat;
     if (beats) next_beat = now + beat;
@@ -326,7 +326,7 @@ void Calls::watch() noexcept {
   }
 }
 
-// The answer: when there is something to be looked at next. What it holds of links ends without a lock.
+// Returns when there will be work again. Links that it holds are released without a lock.
 int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
   const int64_t within = prove_within_ns(config_.lease_ns);
   int64_t next = INT64_MAX;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: the network of calls over gRPC. It listens where it serves, and has a line for each client that has come in and for
-// each server that is called; a line has one link at a time, which begins as hello.hpp says and carries what
-// call_frames.hpp says.
+// Calls: the CallNetwork over gRPC. A server listens. It has a line for each connected client, and a line for
+// each server that it calls itself. A line has at most one link at a time, which begins with the handshake of
+// hello.hpp and then carries the frames of call_frames.hpp.
 //
-// Locks, in this order: a line's, the network's, a link's or a queue's. None is held while a link is begun, flushed or
-// ended, or the handler is called.
+// Lock order: a line's lock, the network's, a link's or a queue's. None of them is held while a link is
+// started, flushed or ended, or while the handler is called.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -30,13 +30,13 @@ namespace dist::grpc_link {
 
 class Calls final : public CallNetwork, public LinkUser {
  public:
-  // `handler` NULL: it does not listen.
+  // If `handler` is NULL, it does not listen.
   Calls(Memory& memory, Config config, const CallLimits& limits, CallHandler* handler);
   ~Calls();
 
-  // "": it is there.
+  // Returns an empty string, or the reason for a failure.
   std::string start();
-  // No channel is left. Answers that have been given go first, for the lease at most.
+  // No channel may be left. Responses that have been given are sent first, for at most the lease.
   void stop() noexcept;
 
   int port() const noexcept override { return port_; }
@@ -63,7 +63,7 @@ class Calls final : public CallNetwork, public LinkUser {
     Calls& owner_;
   };
 
-  // ---- call_handshake.cpp: how a link begins ----
+  // ---- call_handshake.cpp: how links begin ----
   void say_hello(Link& link);
   std::string took_answer(Link& link, std::span<const std::byte> message) noexcept;
   std::string took_verdict(Link& link, std::span<const std::byte> message) noexcept;
@@ -73,7 +73,7 @@ class Calls final : public CallNetwork, public LinkUser {
   std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;
   void proven(const Link& link) noexcept;
 
-  // ---- call_channel.cpp: who calls ----
+  // ---- call_channel.cpp: the client ----
   void connect(const std::shared_ptr<CallLine>& line) noexcept;
   void retire(std::shared_ptr<grpc::Channel> channel) noexcept;
   void let_retired_go(bool all) noexcept;
@@ -82,7 +82,7 @@ class Calls final : public CallNetwork, public LinkUser {
                 const std::string& status) noexcept;
   void fail_all(CallLine& line, bool begun_alone, dist_status code, const std::string& text) noexcept;
 
-  // ---- calls.cpp: who is called ----
+  // ---- calls.cpp: the server ----
   void served(const std::shared_ptr<CallLine>& line, std::vector<CallReceiver::Event>& events) noexcept;
   void refuse(CallLine& line, uint64_t id, dist_status code, const std::string& text) noexcept;
   void in_over(const std::shared_ptr<CallLine>& line) noexcept;
@@ -110,12 +110,12 @@ class Calls final : public CallNetwork, public LinkUser {
   std::vector<std::shared_ptr<CallLine>> lines_;
   std::vector<LinkRef> unproven_;
   std::vector<std::shared_ptr<grpc::Channel>> retired_;
-  bool changed_ = false;  // something may be due
+  bool changed_ = false;  // the watcher may have work to do
   bool stopping_ = false;
-  int links_ = 0;  // that are
+  int links_ = 0;  // number of links that exist
 };
 
-// Of one client or server.
+// The calls with one client or one server.
 struct CallLine {
   CallLine(Memory& memory, bool served, const CallLimits& limits, MessagePool* with)
       : serves(served), pool(Ref<MessagePool>::share(with)), receiver(memory, served, limits, with) {}
@@ -129,20 +129,20 @@ struct CallLine {
   LinkRef link;
   std::atomic<int64_t> heard_ns{0};
 
-  // ---- At the server: what has not been answered ----
+  // ---- On the server: calls that have not been answered ----
   std::unordered_map<uint64_t, Ref<IncomingCall>> calls;
 
-  // ---- At the client ----
+  // ---- On the client ----
   std::string name;  // "server 10.0.0.7:2222"
   std::string address;
   std::shared_ptr<grpc::Channel> channel;
   bool connecting = false;
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
-  std::string why;  // it cannot be reached so far
+  std::string why;  // why the server cannot be reached so far
   uint64_t last_id = 0;
-  int64_t retry_ns = 0;       // 0: none is due
-  int refusals_in_a_row = 0;  // of TLS
-  bool silent = false;        // why its link has been ended
+  int64_t retry_ns = 0;       // when to try again; 0: not scheduled
+  int refusals_in_a_row = 0;  // failed TLS handshakes
+  bool silent = false;        // the link was ended because its peer was silent
   bool closed = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carrier: what moves the frames of a data link where gRPC itself shall not. The link's stream stays: it says who is at the
-// other end, it is where both agree on the carrier, and its end is the end of the link.
+// Carrier: moves the frames of a data link in place of its gRPC stream. The stream stays open: it identifies
+// the peer, both ends use it to agree on the carrier, and the link ends with it.
 //
 //     sender (it made the link)                    receiver
 //     Meet: attempt, nonce, address   --stream-->
@@ -9,11 +9,11 @@
 //                                     <--carrier-  proof
 //     first message                   --carrier->  frames flow from here on
 //
-// A carrier that comes to nothing, because anybody else was faster at its address, is followed by another one: the sender
-// makes the next attempt, and a receiver that has failed asks for it. Proofs are made of the job's secret and of the
-// nonces, which nobody knows who has not seen the stream.
+// If a carrier fails, for example because a stranger connected to its address first, another one is tried:
+// the sender starts the next attempt, and a receiver that has failed asks for it. Proofs are computed from
+// the job's secret and the nonces, so only a party that has seen the stream can make one.
 //
-// Pieces of large messages go apart, without a place of the carrier's between (piece.hpp).
+// Pieces of large messages bypass the carrier's buffers (piece.hpp).
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ namespace dist::grpc_link {
 class Link;
 using LinkRef = std::shared_ptr<Link>;
 
-// What one carries at a time, and so what the chunks of a large message are. Frames are not cut, but for what goes ahead and
-// has more data.
+// The maximum size of what a carrier moves at a time, and so of a large message's chunks. Frames are not
+// split, except messages that are sent ahead with more data.
 inline constexpr std::size_t kCarriedBytes = std::size_t{256} << 10;
 
 struct Meet {
@@ -40,7 +40,7 @@ struct Meet {
   static constexpr std::size_t kBytes = 3 * 4 + 32 + kMostAddressBytes;
 
   uint32_t attempt = 0;
-  bool failed = false;  // this attempt has: make the next
+  bool failed = false;  // this attempt has failed: make the next one
   uint32_t address_bytes = 0;
   Nonce nonce{};
   char address[kMostAddressBytes] = {};
@@ -49,18 +49,18 @@ struct Meet {
   bool read(const std::byte* bytes) noexcept;
 };
 
-// HMAC-SHA256 by the secret, over how the link began and what was said at the meeting.
+// HMAC-SHA256, keyed with the secret, over the handshake of the link and the Meet messages.
 Digest prove_carrier(Prover who, std::string_view secret, const Link& link) noexcept;
 
 class Carrier {
  public:
-  // What it needs to meet the other end.
+  // The data that a carrier needs to connect to its peer.
   struct Meeting {
     LinkRef link;
     FrameQueue* queue = nullptr;
     std::string address;
-    Digest own{};     // its proof
-    Digest wanted{};  // the other end's
+    Digest own{};     // this end's proof
+    Digest wanted{};  // the expected proof of the other end
   };
 
   explicit Carrier(uint32_t number) noexcept : attempt(number) {}
@@ -70,53 +70,54 @@ class Carrier {
 
   const uint32_t attempt;
   virtual const std::string& address() const noexcept = 0;
-  // Once. False: there is no thread for it.
+  // Call this once. Returns false if no thread can be created.
   virtual bool start(Meeting meeting) noexcept = 0;
-  // There may be frames in the queue, or chunks of its user's. Any thread; it waits for no peer.
+  // There may be frames in the queue, or pieces to send. Any thread. Does not wait for a peer.
   virtual void flush() noexcept = 0;
-  // Cuts it: over soon after. Any thread, any number of times.
+  // Ends the carrier; carrier_over() follows soon. Any thread, any number of times.
   virtual void end() noexcept = 0;
   virtual bool over() const noexcept = 0;
-  // Waits for the end of its thread, if there is one; not from that.
+  // Waits for its thread, if there is one, to end. Must not be called on that thread.
   virtual void join() noexcept = 0;
 };
 using CarrierRef = std::shared_ptr<Carrier>;
 
-// Who is told. Some of it is called under locks of the carrier's: more(), and all that is called apart but
-// moved_apart().
+// The user of a carrier. more(), and the functions for pieces except moved_apart(), are called under locks of
+// the carrier.
 class CarrierUser {
  public:
-  // Both ends are proven. False: nobody wants it any more.
+  // Both ends are authenticated. Returns false if the carrier is no longer needed.
   virtual bool carried(const LinkRef& link, const Carrier& carrier) noexcept = 0;
-  // A piece of the other end's frames. The answer: why the link must end, or "".
+  // Frames from the peer have arrived. Returns an empty string, or the reason for which the link must end.
   virtual std::string took_carried(const LinkRef& link, std::span<const std::byte> piece) noexcept = 0;
-  // The queue is empty. Whether something has been put there.
+  // The queue is empty. Returns whether something has been added to it.
   virtual bool more(Link& link) noexcept = 0;
-  // The same: whether this piece, which is not put there, goes next.
+  // Likewise. Returns whether this piece, which is not in the queue, is to be sent next.
   virtual bool next_apart(Link& link, Piece* piece) noexcept = 0;
-  // The piece begins to come. The answer: as took_carried()'s, NULL for "".
+  // A piece begins to arrive. Returns NULL, or the reason for which the link must end.
   virtual const char* begin_apart(Link& link, const Piece& piece) noexcept = 0;
-  // Moves what goes apart to or from a connected socket, as far as that goes without waiting: in front of it `before`; `most`
-  // bytes at most. The answer is send_now()'s; -1 too where the other end breaks the protocol, and `why` says how.
+  // Move the bytes of pieces to or from a connected socket, as far as possible without waiting. send_apart()
+  // sends `before` first; receive_apart() takes at most `most` bytes. They return what send_now() returns,
+  // and also -1 with the reason in `why` if the peer violates the protocol.
   virtual std::ptrdiff_t send_apart(Link& link, int socket, std::span<const std::byte> before) noexcept = 0;
   virtual std::ptrdiff_t receive_apart(Link& link, int socket, std::size_t most,
                                        const char** why) noexcept = 0;
-  // After those, soon.
+  // Called soon after those.
   virtual void moved_apart(const LinkRef& link) noexcept = 0;
-  // Its last call. `why`: what has gone wrong, "" where the other end is gone.
+  // The last call. `why` is the error; it is empty if the peer is gone.
   virtual void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept = 0;
 
  protected:
   ~CarrierUser() = default;
 };
 
-// What makes them.
+// Creates carriers.
 class Carriers {
  public:
   virtual ~Carriers() = default;
-  // Those that are made listen on this host. "": done.
+  // The carriers will listen on this host. Returns an empty string, or the reason for a failure.
   virtual std::string start(const std::string& host) noexcept = 0;
-  // NULL: `why` says why. `sends`: this end is the sender's.
+  // Returns NULL on failure, with the reason in `why`. `sends`: this end is the sender.
   virtual CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, std::string* why) noexcept = 0;
 };
 

@@ -20,7 +20,8 @@ int to_ms(int64_t ns) noexcept { return static_cast<int>(std::max<int64_t>(ns / 
 
 }  // namespace
 
-// A write's, or the largest that goes ahead, which a write may have beside its other frames.
+// The size of a write, or the largest message that is sent ahead, which a write may contain besides other
+// frames.
 std::size_t Config::most_message_bytes() const noexcept {
   return std::max(credit, FrameQueue::kWriteBytes) + FrameQueue::kWriteBytes;
 }
@@ -34,16 +35,16 @@ std::string host_of(const std::string& address) {
 
 std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address) {
   grpc::ChannelArguments with;
-  // What the environment says of proxies is for the host's own traffic.
+  // Proxy settings in the environment are for the host's own traffic.
   with.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Each link has a connection of its own: what is large holds up neither heartbeats nor other workers.
+  // Each link has its own connection, so that large messages delay neither heartbeats nor other workers.
   with.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   with.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   with.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   with.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kHandshakeMs);
   with.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   with.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  // A connection that is cut without a word.
+  // Detects a connection that breaks silently.
   with.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, to_ms(config.lease_ns));
   with.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, to_ms(config.lease_ns));
   with.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
@@ -75,7 +76,7 @@ void configure(const Config& config, grpc::ServerBuilder& builder, int* port) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 2);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8192);
-  // Links are quiet at times, and their clients ask whether there is still somebody.
+  // Links may be idle, and their clients then send pings.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, to_ms(config.lease_ns));
@@ -93,7 +94,7 @@ std::string names_of(const grpc::AuthContext& context) {
       names.append(each.data(), each.size());
       names += '\n';
     }
-    // A certificate with alternative names has no others.
+    // If a certificate has alternative names, its common name is ignored.
     if (!names.empty()) return names;
   }
   return names;

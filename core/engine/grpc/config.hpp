@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker's end of the network is made of, and gRPC's credentials and settings for it.
+// The configuration of a worker's end of the network, and the gRPC credentials and settings made from it.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -22,11 +22,11 @@ struct Config {
   std::string bind_address;
   std::string digest;
   std::string secret;
-  std::string ca, certificate, key;  // PEM; empty: plain text
+  std::string ca, certificate, key;  // PEM texts; empty: no TLS
   std::string version;
-  bool forms = false;         // the workers that come take part, and not all: Endpoint::form()
-  CameFrom came_from;         // of these: where this one has been
-  std::vector<int> replicas;  // of each worker, as this one was told; empty: not said
+  bool forms = false;         // the workers that arrive take part, rather than all: Endpoint::form()
+  CameFrom came_from;         // if it forms generations: where this worker was before
+  std::vector<int> replicas;  // number of replicas of each worker as configured here; empty: not specified
   int64_t lease_ns = 0;
   std::size_t credit = 0;
 
@@ -35,12 +35,12 @@ struct Config {
   const std::string& address(int worker) const { return addresses[static_cast<std::size_t>(worker)]; }
 };
 
-// The host of "host:port" or "[host]:port".
+// The host part of "host:port" or "[host]:port".
 std::string host_of(const std::string& address);
 
 std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address);
 void configure(const Config& config, grpc::ServerBuilder& builder, int* port);
-// The names in the certificate of a call's peer, each with a line end.
+// The names in the certificate of a call's peer, each followed by a newline.
 std::string names_of(const grpc::AuthContext& context);
 bool has_name(const std::string& names, const std::string& host) noexcept;
 

@@ -38,7 +38,7 @@ std::string Endpoint::start() {
   job_ = config_.came_from.job;
   if (hub() && job_ == JobIdentity{}) job_ = incarnation_;
   if (carriers_ != nullptr) {
-    // Never where all others listen, too: what comes first to a carrier's port is taken for the other end.
+    // Never on all interfaces: the first client that connects to a carrier's port is taken for the peer.
     const std::string why = carriers_->start(host_of(config_.address(config_.me)));
     if (!why.empty()) return why;
   }
@@ -162,7 +162,7 @@ void Endpoint::forget(uint32_t generation, uint32_t run) noexcept {
 }
 
 bool Endpoint::up_to_date() const noexcept {
-  // acquire: a look that is not late has seen to the doubts before.
+  // acquire: if the watcher's latest run was in time, it has updated the doubts before.
   return steady_now_ns() - looked_ns_.load(std::memory_order_acquire) < doubtful_ns() &&
          !doubts_.load(std::memory_order_relaxed);
 }
@@ -189,9 +189,9 @@ int Endpoint::num_connections() const noexcept {
   return connected;
 }
 
-// ---- Links of data ----
+// ---- Data links ----
 
-// There is something to send. A worker that has not joined yet is waited for: members.cpp calls this then.
+// There is something to send. For a worker that has not joined yet, members.cpp calls this later.
 void Endpoint::begin_out(Peer& peer) noexcept {
   {
     const std::scoped_lock lock(members_);
@@ -292,7 +292,7 @@ std::string Endpoint::took_data_out(const LinkRef& link, std::span<const grpc::S
   return "";
 }
 
-// Nothing goes there any more.
+// Nothing can be sent there any more.
 void Endpoint::end_out(Peer& peer, Transfer::End end, bool cut) noexcept {
   LinkRef link;
   bool ended;
@@ -309,7 +309,7 @@ void Endpoint::end_out(Peer& peer, Transfer::End end, bool cut) noexcept {
   leave_if_done();
 }
 
-// Nothing comes from there any more.
+// Nothing can be received from there any more.
 void Endpoint::end_in(Peer& peer, Transfer::End end, bool cut) noexcept {
   LinkRef link;
   {
@@ -351,7 +351,8 @@ void Endpoint::over(const LinkRef& link, const std::string& why, const std::stri
   if (link->purpose == Purpose::kControl) return over_control(peer, link, why, status);
   link->stream_over = true;
   const CarrierRef carrier = link->carrier();
-  // What was sent before the end of the stream is still there to be read. The carrier ends by itself, or with the lease.
+  // Data that were sent before the end of the stream can still be read. The carrier ends by itself, or with
+  // the lease.
   if (carrier != nullptr && link->carrying && why.empty() && !closed_) {
     if (link->outgoing) return;
     bool gone;
@@ -365,7 +366,7 @@ void Endpoint::over(const LinkRef& link, const std::string& why, const std::stri
   over_data(link, why, status);
 }
 
-// Nothing comes on this link any more, and nothing goes.
+// This link sends and receives nothing any more.
 void Endpoint::over_data(const LinkRef& link, const std::string& why, const std::string& status) noexcept {
   Peer& peer = at(link->peer);
   const bool opened = link->stage >= Link::Stage::kVerdict;
@@ -391,7 +392,7 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
     peer.out = nullptr;
     gone = peer.out_gone;
     if (!gone && !opened && !link->refused) {
-      // Nothing has been sent on it yet: there will be another one.
+      // Nothing has been sent on it yet, so another link will be made.
       peer.out_retry_ns = steady_now_ns() + 100'000'000;
     }
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoint: one worker's transport over gRPC. Who the others are, and whether they live, worker 0 says, to which each has a
-// control link from its start; data links are made when there is something to send, to workers that have joined.
+// Endpoint: a worker's transport over gRPC. Every worker has a control link to worker 0 from the start;
+// worker 0 tracks who has joined and who is alive. Data links are made on demand, to workers that have
+// joined.
 //
-// Locks, in this order: a peer's (of its sending or its receiving half), the members', a link's or a queue's. None is held
-// while a link is begun, flushed or ended, or the listener is told.
+// Lock order: a peer's lock (of its sending or its receiving half), the members' lock, a link's or a queue's.
+// None of them is held while a link is started, flushed or ended, or while the listener is called.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -33,14 +34,15 @@ namespace dist::grpc_link {
 
 class Endpoint final : public Transport, public LinkUser, public CarrierUser {
  public:
-  // `carriers` NULL: gRPC carries all itself.
+  // If `carriers` is NULL, gRPC carries everything itself.
   Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers = nullptr);
   ~Endpoint();
 
-  // "": it listens.
+  // Starts to listen. Returns an empty string, or the reason for a failure.
   std::string start();
-  // The end of it: waits until what was sent has been taken, for the lease at most. With `known` this worker comes back in
-  // another endpoint, to form a generation. Again is the same as once.
+  // Shuts the endpoint down, after waiting until peers have received what was sent, for at most the lease.
+  // With `known`, this worker will come back in another endpoint, to form a generation. Further calls have no
+  // effect.
   void stop(Parting* known = nullptr) noexcept;
   // The port that it listens on.
   int port() const noexcept { return port_; }
@@ -63,8 +65,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void listen(TransportListener* listener) noexcept override;
   void close() noexcept override;
 
-  // ---- Of one that forms (forming.cpp) ----
-  // Waits until worker 0 says who takes part, which is worker 0's to decide. Not OK: `why` says why.
+  // ---- For networks that form generations (forming.cpp) ----
+  // Waits until worker 0 decides who takes part; worker 0 decides itself. On failure, `why` receives the
+  // reason.
   dist_status form(const Forming& wanted, Formed* out, std::string* why) noexcept;
   bool has_newcomers() const noexcept;
 
@@ -82,7 +85,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept override;
 
  private:
-  // What a proven worker is known to be.
+  // The state of an authenticated worker, as far as it is known.
   enum class Life { kUnknown, kHere, kLost, kLeft };
 
   struct Peer {
@@ -96,41 +99,41 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     const int number;
     const std::string name;  // "worker 2 (10.0.0.7:2222)"
 
-    // ---- What goes there; under `out_mutex` ----
+    // ---- Sending; protected by `out_mutex` ----
     std::mutex out_mutex;
     FrameQueue out_queue;
     Outbox outbox;
     LinkRef out;
     std::shared_ptr<grpc::Channel> channel;
-    bool out_wanted = false;  // there is something to send, and no link yet
-    bool out_gone = false;    // it gets nothing any more
+    bool out_wanted = false;  // there is something to send, but no link yet
+    bool out_gone = false;    // nothing is sent to it any more
     bool bye_said = false;
-    int64_t out_retry_ns = 0;   // 0: none is due
-    int refusals_in_a_row = 0;  // of TLS
+    int64_t out_retry_ns = 0;   // when to try again; 0: not scheduled
+    int refusals_in_a_row = 0;  // failed TLS handshakes
 
-    // ---- What comes from there; under `in_mutex` ----
+    // ---- Receiving; protected by `in_mutex` ----
     std::mutex in_mutex;
     FrameQueue in_queue;
     Inbox inbox;
     LinkRef in;
-    bool in_gone = false;     // nothing comes any more
-    int64_t in_until_ns = 0;  // of a lost one whose link is still there; 0: none
+    bool in_gone = false;     // nothing is received from it any more
+    int64_t in_until_ns = 0;  // deadline for a lost peer whose link still exists; 0: none
 
-    // ---- Under `members_` ----
+    // ---- Protected by `members_` ----
     Life life = Life::kUnknown;
-    bool leaves = false;  // it has said goodbye
+    bool leaves = false;  // it has announced that it leaves
     Identity incarnation{};
-    bool known = false;  // the incarnation
-    LinkRef control;     // worker 0's to it; at worker 0's place: one's own to worker 0
+    bool known = false;  // whether the incarnation is known
+    LinkRef control;     // worker 0: the link to this peer; others, in worker 0's entry: the link to worker 0
     FrameQueue control_queue;
     std::string why;
-    bool left_told = false;   // to it, that this one has left
-    bool left_taken = false;  // it has heard so
+    bool left_told = false;   // the peer has been told that this worker has left
+    bool left_taken = false;  // and has acknowledged it
     bool comes_back = false;  // it has left to form another generation
-    int64_t asked_ns = 0;     // when another start of it has last asked to be let in; 0: never
+    int64_t asked_ns = 0;     // when a restarted instance of it last asked to join; 0: never
     uint32_t came_from = kNoGeneration;
-    bool asked = false;     // it has to answer the latest of the questions
-    uint64_t answered = 0;  // the latest that it has
+    bool asked = false;     // it must answer the latest question
+    uint64_t answered = 0;  // the latest question that it has answered
 
     std::atomic<int64_t> heard_ns{0};
     std::atomic<bool> connected{false};
@@ -148,7 +151,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   class ControlTaker;
 
   bool hub() const noexcept { return config_.me == 0; }
-  // Who has stood still for so long may have been given up: others count from what they have heard last.
+  // A worker that stood still for this long may have been given up: its peers count from the last message
+  // that they received.
   int64_t doubtful_ns() const noexcept { return config_.lease_ns / 2; }
   Peer& at(int worker) noexcept { return peers_[static_cast<std::size_t>(worker)]; }
   const Peer& at(int worker) const noexcept { return peers_[static_cast<std::size_t>(worker)]; }
@@ -163,7 +167,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took_data_in(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
   std::string took_data_out(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
 
-  // ---- handshake.cpp: how a link begins ----
+  // ---- handshake.cpp: how links begin ----
   LinkRef make_client(Peer& peer, Purpose purpose);
   void say_hello(Link& link, const Identity& receiver) noexcept;
   std::string took_hello(const LinkRef& link, std::span<const std::byte> message) noexcept;
@@ -189,7 +193,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void say_failed(Link& link, uint32_t attempt) noexcept;
   void reap_carriers(bool all) noexcept;
 
-  // ---- members.cpp: who lives ----
+  // ---- members.cpp: liveness ----
   void begin_control() noexcept;
   std::string took_control(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
   void introduce(Peer& newcomer) noexcept;
@@ -204,11 +208,11 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
                     const std::string& status) noexcept;
   void cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept;
 
-  // ---- leaving.cpp: the end of it ----
+  // ---- leaving.cpp ----
   void leave_if_done() noexcept;
   bool all_taken() noexcept;
 
-  // ---- forming.cpp: who takes part ----
+  // ---- forming.cpp: generations ----
   void begin_generation(const Forming& wanted) noexcept;
   void leave_out_others() noexcept;
   WorkerSet come() const noexcept;
@@ -221,7 +225,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   const char* check_formed(const Frame& frame) const noexcept;
   void take_formed(const Frame& frame, const std::byte* data) noexcept;
 
-  // ---- watch.cpp: what is due ----
+  // ---- watch.cpp: periodic work ----
   static void* watch_main(void* self);
   void watch() noexcept;
   int64_t look(int64_t now, bool paused) noexcept;
@@ -235,28 +239,28 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::deque<Peer> peers_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> to_form_{false};
-  std::atomic<int64_t> asked_ns_{0};   // the latest of the peers'
-  std::atomic<int64_t> looked_ns_{0};  // when the watcher has
-  std::atomic<bool> doubts_{false};    // whether the others still know of this worker
+  std::atomic<int64_t> asked_ns_{0};   // when a peer was last asked
+  std::atomic<int64_t> looked_ns_{0};  // when the watcher last ran
+  std::atomic<bool> doubts_{false};    // whether peers may have given up this worker
 
   mutable std::mutex members_;
   std::vector<LinkRef> unproven_;
   int64_t control_retry_ns_ = 0;
   bool refused_ = false;
-  bool given_up_ = false;  // by worker 0, before there was a generation: there is a next one
+  bool given_up_ = false;  // by worker 0, before the generation was formed: there will be another network
   JobIdentity job_{};
-  bool formed_ = false;  // who takes part is known: `generation_`
+  bool formed_ = false;  // the participants are known: `generation_`
   Formed generation_;
-  int64_t answered_ns_ = 0;      // when worker 0 has answered last, whatever it said
-  int64_t nobody_since_ns_ = 0;  // since when nobody listens at its address; 0: somebody may
-  bool leader_broke_ = false;    // the link to worker 0 has, without a word
-  bool met_ = false;             // worker 0 has let this one in
-  uint64_t question_ = 0;        // the latest, to those who are to say that they know of this worker
+  int64_t answered_ns_ = 0;      // when worker 0 last answered, whatever it answered
+  int64_t nobody_since_ns_ = 0;  // since when nobody listens at worker 0's address; 0: somebody may
+  bool leader_broke_ = false;    // the link to worker 0 broke without notice
+  bool met_ = false;             // worker 0 has admitted this worker
+  uint64_t question_ = 0;        // the latest question to peers on whether they still know this worker
   std::shared_ptr<grpc::Channel> control_channel_;
 
   const std::unique_ptr<Carriers> carriers_;
   std::mutex making_;
-  std::vector<CarrierRef> made_;  // whose threads have not been waited for
+  std::vector<CarrierRef> made_;  // carriers whose threads have not been joined
 
   Service service_;
   std::unique_ptr<grpc::Server> server_;
@@ -265,9 +269,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
 
   std::mutex waking_;
   std::condition_variable woken_;
-  uint64_t changes_ = 0;  // that somebody may wait for
+  uint64_t changes_ = 0;  // counter of events that threads wait for
   bool stopping_ = false;
-  int links_ = 0;  // that are
+  int links_ = 0;  // number of links that exist
 
   std::mutex listening_;
   TransportListener* listener_ = nullptr;

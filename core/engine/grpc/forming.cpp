@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part: worker 0 waits for the workers of the generation before, and for those who have asked to be let in, and
-// tells all of them who has come.
+// Forms generations: worker 0 waits for the workers of the previous generation and for those that have asked
+// to join, and then sends the list of participants to all of them.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -16,10 +16,10 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr std::size_t kSetBytes = kMostFormingWorkers / 8;
-// A worker that is not let in asks again ten times a second.
+// A worker that is not admitted asks again ten times a second.
 constexpr int64_t kAsksWithinNs = 2'000'000'000;
-// Between two generations nobody listens at worker 0's address for a moment, on a busy machine a long one: half a lease, and
-// no less than this.
+// Between two generations nobody listens at worker 0's address for a moment, which can be long on a busy
+// machine. Tolerate half a lease, and at least this long.
 constexpr int64_t kLeastNobodyNs = 2'000'000'000;
 constexpr int64_t kSliceNs = 20'000'000;
 
@@ -41,14 +41,14 @@ std::size_t index(int worker) noexcept { return static_cast<std::size_t>(worker)
 
 }  // namespace
 
-// Under `members_`, as the next two: who is there.
+// `members_` must be held, here and for the next two functions. The workers that are here.
 WorkerSet Endpoint::come() const noexcept {
   WorkerSet set;
   for (const Peer& peer : peers_) set[index(peer.number)] = peer.life == Life::kHere;
   return set;
 }
 
-// Who will not come any more.
+// The workers that will not come any more.
 WorkerSet Endpoint::away() const noexcept {
   WorkerSet set;
   for (const Peer& peer : peers_) {
@@ -76,10 +76,10 @@ Parting Endpoint::knows() noexcept {
   Parting known{met_ || hub(), away(), newcomers(), {}};
   if (known.met) known.job = job_;
   for (const Peer& peer : peers_) {
-    // It was told that this worker leaves, and has not answered: for a lease, or its link has ended.
+    // It was told that this worker leaves, and has not answered for a lease, or its link has ended.
     if (peer.left_told && !peer.left_taken && peer.life == Life::kHere) known.gone.set(index(peer.number));
   }
-  // It may be this worker that was cut off, or stood still: worker 0 will say so, if it lives.
+  // This worker may be the one that was cut off or stood still. Worker 0 will tell, if it is alive.
   const Peer& leader = peers_.front();
   const bool broken = leader.life == Life::kHere && leader.control == nullptr;
   if (!hub() && (leader.life == Life::kLost || broken)) known.gone.reset(0);
@@ -97,7 +97,8 @@ dist_status Endpoint::look_as_leader(const Forming& wanted, int64_t waited_ns, s
     begin_generation(wanted);
     return DIST_OK;
   }
-  // Who has died since it came, and was started again, has no place in this network. There are too few without it.
+  // A worker that died after it had arrived, and was restarted, has no place in this network; without it
+  // there are too few.
   if (const WorkerSet again = newcomers() & away(); !enough && again.any()) {
     *why = "a worker that had come was started again";
     return DIST_ABORTED;
@@ -112,7 +113,7 @@ dist_status Endpoint::look_as_leader(const Forming& wanted, int64_t waited_ns, s
   return DIST_DEADLINE_EXCEEDED;
 }
 
-// Under `members_`. Who comes after this is a newcomer.
+// `members_` must be held. Workers that arrive later are newcomers.
 void Endpoint::begin_generation(const Forming& wanted) noexcept {
   generation_.generation = wanted.generation;
   generation_.members = come();
@@ -131,7 +132,7 @@ void Endpoint::begin_generation(const Forming& wanted) noexcept {
   formed_ = true;
 }
 
-// Nothing comes from them in this generation, and nothing goes to them.
+// Nothing is sent to them or received from them in this generation.
 void Endpoint::leave_out_others() noexcept {
   std::vector<LinkRef> links;
   for (Peer& peer : peers_) {
@@ -152,9 +153,9 @@ void Endpoint::leave_out_others() noexcept {
   for (const LinkRef& each : links) each->flush();
 }
 
-// ---- The others ----
+// ---- The other workers ----
 
-// NULL: it may be said.
+// Returns NULL if worker 0 may send this frame.
 const char* Endpoint::check_formed(const Frame& frame) const noexcept {
   const bool may =
       !hub() && config_.forms && frame.bytes == 2 * kSetBytes && frame.id >= 1 && frame.id < kNoGeneration;
@@ -176,7 +177,7 @@ void Endpoint::take_formed(const Frame& frame, const std::byte* data) noexcept {
   wake();
 }
 
-// A process that did not run heard nothing: worker 0 is given the time again in which it may be silent.
+// A process that did not run has received nothing, so worker 0's silence is measured anew.
 void Endpoint::stood_still(int64_t now) noexcept {
   const std::scoped_lock lock(members_);
   answered_ns_ = now;
@@ -193,14 +194,14 @@ dist_status Endpoint::look_for_leader(int64_t now, std::string* why) const noexc
       nobody_since_ns_ != 0 && now - nobody_since_ns_ >= std::max(kLeastNobodyNs, config_.lease_ns / 2);
   if (!lost && (linked || (!silent && !nobody))) return DIST_OK;
   *why = leader.why.empty() ? leader.name + " does not answer" : leader.why;
-  // It may have died, or have had no time for a word: whoever looks again finds out.
+  // Worker 0 may have died, or may have had no time for a message. The next attempt will show.
   const bool again = given_up_ || (leader.life == Life::kLeft && leader.comes_back) ||
                      (leader.life == Life::kLost && leader_broke_ && !refused_);
   if (again) return DIST_ABORTED;
   return refused_ ? DIST_PERMISSION_DENIED : DIST_UNAVAILABLE;
 }
 
-// ---- Both ----
+// ---- All workers ----
 
 dist_status Endpoint::form(const Forming& wanted, Formed* out, std::string* why) noexcept {
   const int64_t begin_ns = steady_now_ns();

@@ -9,7 +9,7 @@
 namespace dist::grpc_link {
 namespace {
 
-// Which fields a kind has.
+// The fields that a kind uses.
 struct Fields {
   const char* name;
   bool id, key, bytes, offset, data;

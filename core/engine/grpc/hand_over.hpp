@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ThreadSanitizer cannot see: gRPC is built without it, so that what a thread here gives to gRPC, and another one gets
-// back in a call of gRPC's, has no order for it. All such hand-overs say so by these two.
+// ThreadSanitizer annotations. gRPC is built without ThreadSanitizer, so the sanitizer does not see that
+// passing an object to gRPC on one thread happens before receiving it in a gRPC callback on another. All such
+// hand-overs call these two functions.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link begins: hello.hpp says what is said, this who is let in.
+// The handshake of a worker link: decides which peers are admitted. hello.hpp defines the messages.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -82,7 +82,7 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
   const Digest proof = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   link->put_raw(proof.data(), proof.size());
   link->stage = Link::Stage::kVerdict;
-  // What is sent before the verdict is on its way then, and no second link could send it again.
+  // Messages sent before the verdict are in flight from here on, and no second link can send them again.
   if (!carries(*link)) link->open(link->purpose == Purpose::kControl ? peer.control_queue : peer.out_queue);
   link->flush();
   return "";
@@ -93,7 +93,7 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
   Peer& peer = at(link->peer);
   if (message.size() != Verdict::kBytes || !verdict.read(message.data())) return "a verdict that cannot be";
   if (verdict.answer != Verdict::Answer::kWelcome) {
-    // Later another start of it may say yes.
+    // A later instance of it may accept.
     link->refused = verdict.answer == Verdict::Answer::kNo;
     return verdict.text;
   }
@@ -151,14 +151,14 @@ grpc::ServerGenericBidiReactor* Endpoint::accept(grpc::GenericCallbackServerCont
   return link.get();
 }
 
-// It is let in, refused, or over.
+// The link has been accepted, has been refused, or has ended.
 void Endpoint::proven(const Link& link) noexcept {
   LinkRef kept;
   const std::scoped_lock lock(members_);
   kept = take_out(unproven_, link);
 }
 
-// What of a hello does not fit, before anything is proven. "": nothing.
+// Returns what is wrong with a hello, before any proof. Empty if it is acceptable.
 std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
   const std::string there = " at worker " + number(hello.from);
   const std::string here = " at worker " + number(config_.me);
@@ -245,7 +245,7 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   return "";
 }
 
-// Whoever waits for that worker may want to know who came in its name.
+// A caller that waits for that worker may want to know who used its name.
 void Endpoint::note_stranger(const Hello& hello, const std::string& what) noexcept {
   if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) return;
   const std::scoped_lock lock(members_);
@@ -256,18 +256,19 @@ void Endpoint::note_stranger(const Hello& hello, const std::string& what) noexce
 void Endpoint::stranger_over(Link& link) noexcept {
   Hello hello;
   if (link.stage != Link::Stage::kProof || link.refused || !hello.read(link.hello)) return;
-  // It has heard this worker's proof, and gave none.
+  // It has received this worker's proof and sent none.
   note_stranger(hello, "gave no proof that it knows this job's secret");
 }
 
-// Why one that belongs to the job, as it says, cannot be in this generation, nor in one that comes. "": nothing.
+// Returns why a peer that claims to belong to the job can be neither in this generation nor in a later one.
+// Empty if it can.
 std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
   const std::string worker = "worker " + number(hello.from);
   const bool control = hello.purpose == Purpose::kControl;
   if (hello.forms == 0 && config_.forms) {
     return "the job has gone on without " + worker + ": dist_strategy_reform() asks to be let in";
   }
-  // Who has begun to form the next generation asks until worker 0 has.
+  // A worker that has started to form the next generation retries until worker 0 has, too.
   if (hello.forms > (config_.forms || control ? 1u : 0u)) {
     return worker + " forms generations, and at worker " + number(config_.me) +
            " all workers of the cluster take part";
@@ -277,7 +278,7 @@ std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
     return "worker 0 was started again: the job that " + worker +
            " was in has ended; start it again, too, from the last checkpoint";
   }
-  // In the first generation the workers' first meeting says so, to all.
+  // In the first generation, the workers' first meeting reports this to all of them.
   const bool later = config_.forms || hello.forms == 1;
   const int told = config_.replicas.empty() ? 0 : config_.replicas[static_cast<std::size_t>(hello.from)];
   if (later && hello.replicas != 0 && told != 0 && hello.replicas != told) {
@@ -287,8 +288,8 @@ std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
   return "";
 }
 
-// Who has proven that it belongs to the job. "": it is let in. A worker that is over here may belong to the strategy that
-// comes after this one.
+// Admits an authenticated member of the job; returns an empty string, or the reason for a refusal. A worker
+// that has ended here may belong to the next strategy.
 std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept {
   Peer& peer = at(hello.from);
   const bool control = hello.purpose == Purpose::kControl;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link begins, before there are frames. Each message has a fixed size, so that nothing is taken of a peer that has
-// not proven itself:
+// The handshake of a link, before there are frames. All messages have a fixed size, so a peer that has not
+// proven its identity cannot make this process allocate memory:
 //
 //     client                       server
-//     Hello                        who I am, and of which cluster
-//                   Answer         who I am, with a proof that I know the job's secret; or why I refuse
-//     Proof                        that I know it, too; frames may follow at once
-//                   Verdict        welcome; or why not
+//     Hello                        its identity and its cluster
+//                   Answer         its identity and a proof that it knows the job's secret, or a reason to refuse
+//     Proof                        that the client knows the secret, too; frames may follow immediately
+//                   Verdict        accepted, or the reason for a refusal
 //
-// A proof is an HMAC-SHA256 by the secret over all that was said before, in which both sides have put a fresh random number.
+// A proof is an HMAC-SHA256, keyed with the secret, over all preceding bytes, which contain a fresh random
+// number from each side.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ namespace dist::grpc_link {
 inline constexpr uint32_t kProtocol = 2;
 inline constexpr std::size_t kVersionBytes = 32;
 
-using Identity = std::array<std::byte, kIdentityBytes>;  // of a process's life: its incarnation
+using Identity = std::array<std::byte, kIdentityBytes>;  // identifies one life of a process: its incarnation
 using Digest = std::array<std::byte, 32>;
 using Nonce = std::array<std::byte, 32>;
 
@@ -37,8 +38,8 @@ struct Hello {
   uint32_t protocol = kProtocol;
   char version[kVersionBytes] = "";
   Purpose purpose = Purpose::kData;
-  uint32_t forms = 0;      // 1: it takes part where worker 0 says so; 0: all workers of the cluster do
-  uint32_t came_from = 0;  // the generation that it was in
+  uint32_t forms = 0;      // 1: worker 0 decides who takes part; 0: all workers of the cluster do
+  uint32_t came_from = 0;  // the generation that it was in before
   int32_t from = 0;
   int32_t to = 0;
   int32_t num_workers = 0;
@@ -47,13 +48,14 @@ struct Hello {
   uint64_t lease_ns = 0;
   Digest cluster{};
   Identity sender{};
-  Identity receiver{};   // all 0: not known yet
-  int32_t replicas = 0;  // of the sender; 0: not said
-  Identity job{};        // that it has been in; all 0: none
+  Identity receiver{};   // all zero: not known yet
+  int32_t replicas = 0;  // number of the sender's replicas; 0: not specified
+  Identity job{};        // the job it has been in; all zero: none
   Nonce nonce{};
 
   void write(std::byte* to_bytes) const noexcept;
-  // Protocol and version are there where the answer is true; the other fields, too, where the protocol is this one.
+  // If this returns true, protocol and version are valid. The other fields are valid only if the protocol is
+  // this one.
   bool read(const std::byte* bytes) noexcept;
 };
 
@@ -66,7 +68,7 @@ struct Answer {
   char version[kVersionBytes] = "";
   bool welcome = false;
   Identity receiver{};
-  Identity job{};  // worker 0's
+  Identity job{};  // worker 0's job
   Nonce nonce{};
   char text[kReasonTextBytes] = "";
   Digest proof{};
@@ -79,7 +81,7 @@ inline constexpr std::size_t kProofBytes = 32;
 
 struct Verdict {
   static constexpr std::size_t kBytes = 4 + kReasonTextBytes;
-  // kLater: who asks again may be welcome then.
+  // kLater: the worker may be accepted if it asks again later.
   enum class Answer : uint32_t { kNo, kWelcome, kLater };
 
   Answer answer = Answer::kNo;
@@ -89,23 +91,24 @@ struct Verdict {
   bool read(const std::byte* bytes) noexcept;
 };
 
-// Who proves what he knows. `answer`: all of it but its proof for the server, all of it for the client.
+// Which side makes the proof. `answer`: for the server, all of it except its proof; for the client, all of
+// it.
 enum class Prover { kServer, kClient };
 Digest prove(Prover who, std::string_view secret, const std::byte* hello, const std::byte* answer) noexcept;
-// In a time that says nothing of where they differ.
+// Compares in constant time.
 bool equal(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept;
-// False: the system gives none.
+// Returns false if the system provides no random bytes.
 bool random_bytes(std::byte* to, std::size_t bytes) noexcept;
 
-// At the client: what of an answer is not as it must be, in words; "": nothing, and *out is it.
+// On the client: returns an empty string and sets *out, or returns what is wrong with the answer.
 std::string check_answer(const std::string& secret, const std::string& version, const std::byte* hello,
                          std::span<const std::byte> message, Answer* out);
-// At the server: the answer to a hello that is welcome, which is kept in `kept_hello`, and in `bytes`, with its proof. False:
-// the system gives no random numbers.
+// On the server: writes the answer to an accepted hello, with its proof, to `bytes`, and keeps the hello in
+// `kept_hello`. Returns false if the system provides no random bytes.
 bool write_welcome(const Identity& me, const std::string& secret, std::span<const std::byte> hello,
                    std::byte* kept_hello, Answer* answer, std::byte* bytes) noexcept;
 
-// SHA-256 of texts, of which it is seen where each ends.
+// SHA-256 of a sequence of texts, including their boundaries.
 class ClusterDigest {
  public:
   ClusterDigest() noexcept;

@@ -19,7 +19,7 @@ std::size_t Inbox::bucket_of(const MessageKey& key) noexcept {
 
 // ---- Entries ----
 
-// NULL: there is no memory.
+// Returns NULL if no memory is left.
 Inbox::Entry* Inbox::make(const MessageKey& key, std::size_t bytes, std::size_t room) noexcept {
   void* const place = memory_.try_allocate(sizeof(Entry) + room, alignof(Entry));
   if (place == nullptr) return nullptr;
@@ -84,7 +84,7 @@ void Inbox::wait(Transfer& transfer) noexcept {
   first = &transfer;
 }
 
-// The receive that waits for such a message, waiting no more; NULL: none.
+// Removes and returns the receive that waits for such a message; NULL: none.
 Transfer* Inbox::take_receive(const MessageKey& key) noexcept {
   Transfer* each = buckets_[bucket_of(key)].receives;
   while (each != nullptr && each->message().key != key) each = each->next;
@@ -102,7 +102,7 @@ void Inbox::end(Transfer& transfer, Transfer::End end) noexcept {
 
 bool Inbox::take_ended() noexcept { return std::exchange(ended_, false); }
 
-// False: it does not fit, and both are over.
+// Returns false if the sizes differ; then both have ended.
 bool Inbox::grant(Entry& entry, Transfer& transfer) noexcept {
   if (entry.bytes != transfer.message().bytes) {
     sink_.put({.kind = FrameKind::kMisfit, .id = entry.id});
@@ -219,7 +219,8 @@ void Inbox::drop_all() noexcept {
 
 // ---- Credit ----
 
-// Not at once: a sender of small messages would get as many frames as it sends. But at once where it may wait for that.
+// Usually delayed, because a sender of small messages would otherwise get as many frames as it sends. Sent at
+// once if the sender may be waiting for it.
 void Inbox::tell_credit(bool at_once) noexcept {
   if (owed_ == 0 || (!at_once && owed_ < credit_ / 4)) return;
   used_ -= owed_;
@@ -257,7 +258,8 @@ const char* Inbox::begin_ahead(const MessageKey* key, const Frame& frame, std::b
   coming_bytes_ = bytes;
   into_ = nullptr;
   if (key == nullptr || forgotten(*key)) return nullptr;
-  // What comes in pieces goes to no receive's memory, which may be cancelled between them.
+  // A message that arrives in pieces does not go to a receive's memory, because the receive may be cancelled
+  // in between.
   if (bytes <= whole_) into_ = take_receive(*key);
   if (into_ != nullptr) {
     if (into_->message().bytes == bytes) *to = into_->message().data;
@@ -280,7 +282,7 @@ const char* Inbox::begin_offered_ahead(const Frame& frame, std::byte** to) noexc
   const MessageKey key = entry->key;
   Transfer* const receive = entry->receive;
   remove(entry);
-  // The receive that it was granted for, if any, is the one that gets it.
+  // If it was granted for a receive, that receive gets it.
   if (receive != nullptr) wait(*receive);
   return begin_ahead(&key, frame, to);
 }
@@ -348,7 +350,7 @@ void Inbox::finish_ahead() noexcept {
     Transfer* const receive = entry->bytes > whole_ ? take_receive(key) : nullptr;
     entry->state = State::kHere;
     link_by_key(*entry);
-    // Either has come between the pieces.
+    // One of the two has arrived between the pieces.
     if (receive != nullptr) {
       this->receive(*receive, false);
       ended_ = true;
@@ -376,7 +378,7 @@ void Inbox::moved(Entry& entry, std::size_t bytes) noexcept {
   if (receive != nullptr) end(*receive, Transfer::End::kDone);
 }
 
-// ---- What comes apart ----
+// ---- Pieces ----
 
 const char* Inbox::begin_apart(const Piece& piece) noexcept {
   if (!may_come_apart_ || bye_) return "it sends data apart that cannot come so";
@@ -405,7 +407,7 @@ const char* Inbox::apart_came(std::size_t bytes) noexcept {
   if (piece_left_ != 0) return nullptr;
   const auto whole = static_cast<uint8_t>(piece_end_);
   if (whole > 1) return "it does not say whether it has sent a message";
-  // Where it has not, it says next that it drops it.
+  // If it is not, the sender will drop the message next.
   Entry* const entry = whole == 1 ? find(piece_.id) : nullptr;
   if (entry != nullptr) moved(*entry, static_cast<std::size_t>(piece_.bytes));
   return nullptr;
@@ -416,7 +418,7 @@ void Inbox::finish_drop(uint64_t id) noexcept {
   if (entry == nullptr) return;  // a misfit, or forgotten
   Transfer* const receive = entry->receive;
   remove(entry);
-  // It waits on, for another message with its key.
+  // The receive continues to wait for another message with its key.
   const bool told = ended_;
   if (receive != nullptr) ended_ = this->receive(*receive, false) || told;
 }

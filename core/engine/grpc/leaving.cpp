@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a worker leaves: what it has sent is taken first, and the others hear that it goes, and whether it comes back.
+// How a worker leaves: it waits until its peers have received what it sent, and then tells the others that it
+// leaves and whether it will come back.
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ void Endpoint::close() noexcept {
       if (!peer.out_gone && peer.out_wanted && !peer.bye_said) {
         peer.bye_said = true;
         peer.out_queue.put({.kind = FrameKind::kBye});
-        // Nothing that went ahead waits to be taken there.
+        // Nothing that was sent ahead is waiting to be consumed there.
         drop = peer.outbox.owes_nothing() && (peer.out == nullptr || !peer.out->opened());
       }
       out = peer.out;
@@ -60,7 +61,7 @@ void Endpoint::stop(Parting* known) noexcept {
       in_time = woken_.wait_until(lock, end, [&] { return changes_ != seen; });
     }
     lock.unlock();
-    // Whoever lives has answered by now.
+    // Workers that are alive have answered by now.
     if (known != nullptr) *known = knows();
     lock.lock();
     stopping_ = true;
@@ -100,7 +101,7 @@ void Endpoint::stop(Parting* known) noexcept {
     unproven_.clear();
   }
   links.clear();
-  // They hold their links.
+  // Carriers hold their links.
   reap_carriers(true);
   {
     std::unique_lock lock(waking_);
@@ -111,7 +112,8 @@ void Endpoint::stop(Parting* known) noexcept {
   for (Peer& peer : peers_) peer.channel.reset();
 }
 
-// Once all others have what was sent to them: who waits for more hears then that there is none.
+// Announces the end once all others have received what was sent to them, so that a peer that waits for more
+// learns that nothing will follow.
 void Endpoint::leave_if_done() noexcept {
   if (!closed_) return;
   for (Peer& peer : peers_) {
@@ -124,7 +126,7 @@ void Endpoint::leave_if_done() noexcept {
     for (Peer& peer : peers_) {
       if (peer.number == me() || peer.control == nullptr || peer.control->stage != Link::Stage::kOpen)
         continue;
-      // Also to one that leaves at the same time: it must not take this for a death.
+      // Also sent to a peer that leaves at the same time, so that it does not take this for a crash.
       if (peer.life == Life::kLost || std::exchange(peer.left_told, true)) continue;
       peer.control_queue.put(
           {.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(me()), .offset = to_form_ ? 1u : 0u});
@@ -144,7 +146,8 @@ bool Endpoint::all_taken() noexcept {
     }
     bool sends;
     {
-      // It hears on this link that this worker leaves, also where there is no worker 0 to say so, and ends it.
+      // The peer learns on this link that this worker leaves, even if there is no worker 0 to report it, and
+      // then ends the link.
       const std::scoped_lock lock(peer.in_mutex);
       sends = peer.in != nullptr && peer.in->opened() && !peer.in_gone;
     }
@@ -152,8 +155,8 @@ bool Endpoint::all_taken() noexcept {
     if (peer.life == Life::kLost) continue;
     if (sends) return false;
     if (peer.control == nullptr) continue;
-    // Also of one that leaves at the same time, which would take a link that breaks for a death. It may be about to be
-    // told: whoever ends what goes there says so afterwards.
+    // This also holds for a peer that leaves at the same time: it would take a broken link for a crash. If it
+    // is about to be told, leave_if_done() does that and wakes this thread.
     if (peer.control->stage == Link::Stage::kOpen && !(peer.left_told && peer.left_taken)) return false;
   }
   return true;

@@ -73,7 +73,7 @@ void Link::flush() noexcept {
     if (last) return writes_over();
     if (write) {
       start_write(&written_);
-      // The next one is made while this one is on its way.
+      // The next write is prepared while this one is in flight.
       if (nothing_there) user_.more(*this);
       return;
     }
@@ -88,7 +88,7 @@ void Link::write_done(bool ok) noexcept {
     written_.Clear();
   }
   ok ? flush() : no_more_writes();
-  // Somebody may have ended it while the write was under way.
+  // Another thread may have ended the link during the write.
   const bool over = [&] {
     const std::scoped_lock lock(mutex_);
     return closing_;
@@ -117,7 +117,7 @@ void Link::end(const std::string& why) noexcept {
     const std::scoped_lock lock(mutex_);
     if (why_.empty()) why_ = why;
     closing_ = true;
-    // A server's call may be gone as soon as it has been finished, and is not while it is being cut.
+    // A server's call may be destroyed as soon as it has been finished, but not while cut() runs.
     if (!outgoing && told_) return;
     ++cutting_;
   }
@@ -154,14 +154,14 @@ void Link::done(const std::string& status) noexcept {
   const LinkRef self = std::exchange(self_, nullptr);
   std::string why;
   {
-    // Somebody may be about to end it.
+    // Another thread may be about to end it.
     const std::scoped_lock lock(mutex_);
     why = why_;
   }
   user_.over(self, why, status);
 }
 
-// ---- How a link begins ----
+// ---- The beginning of links ----
 
 bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginningBytes],
             std::span<const std::byte>* out) noexcept {
@@ -199,7 +199,7 @@ ClientLink::ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel)
 }
 
 ClientLink::~ClientLink() {
-  // Before its user hears of it, who may then end all that these need.
+  // Before the owner is notified, because it may then destroy everything that these need.
   context_.reset();
   channel_.reset();
   user_.destroyed();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link: one stream of gRPC's between two workers, from either side. Reads are handed on one at a time; of writes one is
-// under way at a time, and carries all that has come to the queue meanwhile.
+// Link: one gRPC stream between two workers, seen from either side. Reads are passed on one at a time. At
+// most one write is in flight; it carries everything that the queue has collected meanwhile.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -33,16 +33,16 @@ struct CallLine;
 
 inline constexpr char kMethod[] = "/dist.Workers/Link";
 
-// Who is at a link's end here. None of it is called under a lock of the link's.
+// The owner of a link's end. None of these functions is called under a lock of the link.
 class LinkUser {
  public:
-  // A message has come. The answer: why the link must end, or "".
+  // A message has arrived. Returns an empty string, or the reason for which the link must end.
   virtual std::string took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept = 0;
-  // Its queue is empty. Whether something has been put there.
+  // The link's queue is empty. Returns whether something has been added to it.
   virtual bool more(Link& link) noexcept = 0;
-  // The last call. `why`: what who ended it here has said; else "", and `status` is what gRPC says.
+  // The last call. `why` is the reason given to end(); if it is empty, `status` is gRPC's.
   virtual void over(const LinkRef& link, const std::string& why, const std::string& status) noexcept = 0;
-  // The link is no more: it has let go all of gRPC's that it had.
+  // The link has been destroyed and has released all of its gRPC objects.
   virtual void destroyed() noexcept = 0;
 
  protected:
@@ -51,48 +51,49 @@ class LinkUser {
 
 class Link : public std::enable_shared_from_this<Link> {
  public:
-  // What is waited for.
+  // The message that the link is waiting for.
   enum class Stage { kHello, kAnswer, kProof, kVerdict, kMeeting, kOpen };
 
   virtual ~Link() = default;
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // A message of the beginning, which is not of frames.
+  // Sends a message of the handshake, which does not consist of frames.
   void put_raw(const std::byte* data, std::size_t bytes);
-  // Frames flow, out of this queue, from here on.
+  // From here on, the link sends the frames in this queue.
   void open(FrameQueue& queue) noexcept;
-  // The same by its carrier; what is put raw goes by the stream all the same.
+  // The same through its carrier. put_raw() still uses the stream.
   void open_carried() noexcept;
   bool opened() const noexcept { return open_; }
-  // Whoever had this place before has been taken out of it. False: the link ends, and takes none.
+  // Sets the link's carrier; the previous one must have been removed. Returns false if the link is ending and
+  // takes none.
   bool change_carrier(CarrierRef* carrier) noexcept;
   CarrierRef carrier() const noexcept;
   bool ending() const noexcept;
   void flush() noexcept;
-  // Cuts it, and its carrier. over() comes soon after.
+  // Ends the link and its carrier. over() follows soon.
   void end(const std::string& why) noexcept;
-  // The same once everything that was put has gone; of servers.
+  // The same after everything that was put has been sent. For servers.
   void end_after_writes(const std::string& why) noexcept;
 
-  // ---- Of its user ----
+  // ---- For its owner ----
 
-  bool outgoing = false;  // this side has made it
+  bool outgoing = false;  // this side has created it
   Purpose purpose = Purpose::kData;
-  int peer = -1;                            // worker; of an unproven one that has come in: none
-  bool refused = false;                     // by either side
-  std::atomic<Stage> stage{Stage::kHello};  // of reading: changed by took() alone
+  int peer = -1;         // worker number; -1 for an incoming link that is not authenticated
+  bool refused = false;  // by either side
+  std::atomic<Stage> stage{Stage::kHello};  // of reading; only took() changes it
   int64_t born_ns = 0;
   std::byte hello[Hello::kBytes] = {};
   std::byte answer[Answer::kBytes] = {};
   FrameReader reader;
   std::byte control_data[kReasonTextBytes + 1] = {};
-  std::string peer_names;          // by its certificate, each with a line end
-  std::shared_ptr<CallLine> line;  // of calls
-  // Of its carriers.
+  std::string peer_names;          // from its certificate, each followed by a newline
+  std::shared_ptr<CallLine> line;  // if it carries calls
+  // For carriers.
   std::atomic<uint32_t> attempt{0};
   std::byte meets[2][Meet::kBytes] = {};  // the sender's, the receiver's
-  std::atomic<bool> met{false};           // the one of this attempt has been started
+  std::atomic<bool> met{false};           // the carrier of this attempt has been started
   std::atomic<bool> carrying{false};
   std::atomic<bool> stream_over{false};
 
@@ -100,9 +101,9 @@ class Link : public std::enable_shared_from_this<Link> {
   explicit Link(LinkUser& user) noexcept : user_(user) {}
   virtual void start_write(const grpc::ByteBuffer* message) noexcept = 0;
   virtual void start_read(grpc::ByteBuffer* message) noexcept = 0;
-  // Makes what is under way fail.
+  // Makes operations in flight fail.
   virtual void cut() noexcept = 0;
-  // Nothing will be written any more, and no write is under way. Once.
+  // Called once: nothing more will be written, and no write is in flight.
   virtual void writes_over() noexcept = 0;
 
   void read_done(bool ok) noexcept;
@@ -122,10 +123,10 @@ class Link : public std::enable_shared_from_this<Link> {
   FrameQueue* queue_ = nullptr;
   std::atomic<bool> open_{false};
   bool writing_ = false;
-  bool closing_ = false;  // nothing more is to be written
-  bool drain_ = false;    // but for what is there
-  bool told_ = false;     // writes_over()
-  int cutting_ = 0;       // how many are at it
+  bool closing_ = false;  // nothing more will be written
+  bool drain_ = false;    // except what is already queued
+  bool told_ = false;     // writes_over() has been called
+  int cutting_ = 0;       // number of threads inside cut()
   std::string why_;
   grpc::ByteBuffer written_;
   std::vector<grpc::Slice> slices_;
@@ -135,9 +136,10 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
  public:
   ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel);
   ~ClientLink() override;
-  // Before anybody else knows of it: it may then be ended at any time, and is started all the same.
+  // Call this before the link is visible to other threads. It may then be ended at any time, and must be
+  // started in any case.
   void prepare();
-  // Its first message is there.
+  // Call this when its first message is queued.
   void start();
 
  private:
@@ -171,7 +173,7 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
   std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
 };
 
-// ---- How a link begins, for whoever has links ----
+// ---- The beginning of links, for their owners ----
 
 template <class Message>
 void put(Link& link, const Message& message) {
@@ -179,16 +181,17 @@ void put(Link& link, const Message& message) {
   message.write(bytes);
   link.put_raw(bytes, sizeof bytes);
 }
-// A message of the beginning, in one piece, which lies in `to`. They have fixed sizes: false for a larger one than any.
+// Copies a message of the handshake into `to` as one block. The messages have fixed sizes; returns false for
+// a longer one.
 inline constexpr std::size_t kMostBeginningBytes = Hello::kBytes + Answer::kBytes;
 bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginningBytes],
             std::span<const std::byte>* out) noexcept;
-// Within which it must be proven: as long as a process may stand still for all others, in bounds.
+// Time limit for the handshake: as long as peers tolerate a process that stands still, within bounds.
 int64_t prove_within_ns(int64_t lease_ns) noexcept;
-// NULL: it is not in the list.
+// Returns NULL if the link is not in the list.
 LinkRef take_out(std::vector<LinkRef>& list, const Link& link) noexcept;
 
-// Says no, and ends.
+// Refuses an incoming stream and ends it.
 class Refusal final : public grpc::ServerGenericBidiReactor {
  public:
   explicit Refusal(grpc::Status status) { Finish(std::move(status)); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carriers of data links: how both ends of a link agree on one, and what becomes of the link when it is over.
+// How both ends of a data link agree on a carrier, and what happens to the link when the carrier ends.
 #include <nettle/hmac.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace dist::grpc_link {
 namespace {
 
-// One that fails at once, each time, fails the link; one that waits for its deadlines takes longer than most leases.
+// If a carrier fails at once, this many times, the link fails. Waiting for deadlines this often would take
+// longer than most leases.
 constexpr uint32_t kMostAttempts = 16;
 
 const uint8_t* raw(const void* bytes) noexcept { return static_cast<const uint8_t*>(bytes); }
@@ -56,7 +57,7 @@ Digest prove_carrier(Prover who, std::string_view secret, const Link& link) noex
   return digest;
 }
 
-// A new one in the link's place, and this end's part of the meeting on its way.
+// Makes a new carrier for the link and sends this end's part of the meeting.
 std::string Endpoint::make_carrier(const LinkRef& link, uint32_t attempt) noexcept {
   std::string why;
   CarrierRef carrier = carriers_->make(*this, link->outgoing, attempt, &why);
@@ -82,7 +83,7 @@ std::string Endpoint::make_carrier(const LinkRef& link, uint32_t attempt) noexce
   return "";
 }
 
-// The sender's. `after`: the attempt that has failed, or 0.
+// The sender's side. `after` is the attempt that has failed, or 0.
 std::string Endpoint::begin_meeting(const LinkRef& link, uint32_t after) noexcept {
   uint32_t failed = after;
   if (!link->attempt.compare_exchange_strong(failed, after + 1)) return "";
@@ -185,7 +186,7 @@ std::ptrdiff_t Endpoint::receive_apart(Link& link, int socket, std::size_t most,
   const std::scoped_lock lock(peer.in_mutex);
   const Inbox::Coming coming = peer.in.get() == &link ? peer.inbox.apart() : Inbox::Coming{};
   if (coming.end.empty() && coming.data.empty()) {
-    // It began when nobody looked at what comes any more.
+    // The piece began when nobody was interested any more.
     std::byte nowhere[4096];
     const std::span<std::byte> part(nowhere, std::min(most, sizeof nowhere));
     return receive_now(socket, {&part, 1});
@@ -225,7 +226,7 @@ void Endpoint::carrier_over(const LinkRef& link, const Carrier& carrier, const s
   over_data(link, why, "");
 }
 
-// Those that are over, or, at the end, all.
+// Joins the carriers that have ended, or, at the end, all of them.
 void Endpoint::reap_carriers(bool all) noexcept {
   std::vector<CarrierRef> over;
   {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who lives: control links, by which worker 0 learns who joins, leaves and is lost, and tells all others.
+// Tracks liveness: worker 0 learns over control links which workers join, leave and are lost, and informs the
+// others.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace dist::grpc_link {
 
-// Frames of a control link. No lock is held: a link's messages come one after the other.
+// Handles the frames of a control link. No lock is held: a link's messages arrive one after the other.
 class Endpoint::ControlTaker final : public FrameTaker {
  public:
   ControlTaker(Endpoint& owner, Link& link) noexcept
@@ -115,7 +116,7 @@ std::string Endpoint::took_control(const LinkRef& link, std::span<const grpc::Sl
   return link->reader.between_frames() ? "" : "a message that ends inside a frame";
 }
 
-// Its link to worker 0, which is looked for until this one is closed.
+// Connects to worker 0, and retries until this endpoint is closed.
 void Endpoint::begin_control() noexcept {
   Peer& leader = at(0);
   {
@@ -123,7 +124,8 @@ void Endpoint::begin_control() noexcept {
     if (leader.control != nullptr || leader.life == Life::kLost || leader.life == Life::kLeft || refused_)
       return;
     control_retry_ns_ = 0;
-    // A life of worker 0 that has not let this worker in may have ended since: the next one is as good.
+    // An instance of worker 0 that has not admitted this worker may have ended since; the next one will do as
+    // well.
     leader.known = false;
   }
   const LinkRef link = make_client(leader, Purpose::kControl);
@@ -134,7 +136,7 @@ void Endpoint::begin_control() noexcept {
   static_cast<ClientLink&>(*link).start();
 }
 
-// Under `members_`.
+// `members_` must be held.
 bool Endpoint::know(Peer& peer, const Identity& incarnation) noexcept {
   if (peer.known) return peer.incarnation == incarnation;
   peer.incarnation = incarnation;
@@ -159,7 +161,7 @@ void Endpoint::say_to_all(const Frame& frame, const std::byte* data, const Peer*
   }
 }
 
-// All that worker 0 knows to who has come, and who has come to all.
+// Worker 0 tells the newcomer everything it knows, and tells all others about the newcomer.
 void Endpoint::introduce(Peer& newcomer) noexcept {
   std::vector<LinkRef> links;
   {
@@ -190,7 +192,8 @@ void Endpoint::introduce(Peer& newcomer) noexcept {
   for (const LinkRef& each : links) each->flush();
 }
 
-// `why` goes on after the worker's name. What it sent before is still received where its link is there, unless `at_once`.
+// `why` continues a sentence that begins with the worker's name. Messages that it sent before are still
+// received if its link exists, unless `at_once`.
 void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept {
   bool first;
   LinkRef control;
@@ -215,7 +218,7 @@ void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once) no
     const std::string text = why.substr(0, kReasonTextBytes);
     const auto id = static_cast<uint64_t>(peer.number);
     const Frame lost{.kind = FrameKind::kLost, .id = id, .bytes = text.size(), .offset = at_once ? 1u : 0u};
-    // It hears so, too, should it still live.
+    // The peer is told as well, in case it is still alive.
     say_to_all(lost, reinterpret_cast<const std::byte*>(text.data()), nullptr);
     if (control != nullptr) control->end_after_writes("");
   }
@@ -237,7 +240,7 @@ void Endpoint::declare_left(Peer& peer, bool comes_back) noexcept {
   wake();
 }
 
-// This worker is not, or no longer, one of them.
+// This worker is not, or no longer, a member.
 void Endpoint::refused(const std::string& why) noexcept {
   {
     const std::scoped_lock lock(members_);
@@ -256,7 +259,7 @@ void Endpoint::refused(const std::string& why) noexcept {
   }
 }
 
-// By worker 0. Where it waits for a generation to be formed, it may be in the next one.
+// Worker 0 has given this worker up. If it waits for a generation to form, it may be in the next one.
 void Endpoint::given_up(const std::string& why) noexcept {
   {
     const std::scoped_lock lock(members_);
@@ -265,10 +268,11 @@ void Endpoint::given_up(const std::string& why) noexcept {
   refused(why);
 }
 
-// It will be tried again. `answers`: it is there, and says so.
+// The connection will be tried again. `answers`: the peer is running and has answered.
 void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept {
-  // Who answers, and has the wrong certificate, will have it the next time, too. But a worker 0 that has not come to form the
-  // next generation has the certificate of this one: form() waits for it, as long as it does for one that does not answer.
+  // A peer with the wrong certificate will have it next time, too. The exception is a worker 0 that has not
+  // arrived yet to form the next generation: it still has this generation's certificate, so form() waits for
+  // it as for one that does not answer.
   const bool certificate = config_.tls() && (status.find("ertificate") != std::string::npos ||
                                              status.find("andshake failed") != std::string::npos);
   bool enough;

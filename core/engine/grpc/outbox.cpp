@@ -49,7 +49,7 @@ bool Outbox::send(Transfer& transfer) noexcept {
 void Outbox::offer(Transfer& transfer) noexcept {
   transfer.id = ++last_id_;
   transfer.moved = 0;
-  // What is larger than all credit keeps nobody else from it.
+  // A message larger than the whole credit must not prevent others from using it.
   link(transfer, counted(transfer.message().bytes) > credit_ ? kTooLarge : kOffered);
   Transfer*& bucket = by_id_[transfer.id % kBuckets];
   transfer.next_by_id = bucket;
@@ -96,7 +96,7 @@ bool Outbox::end_all(Transfer::End end_of_all) noexcept {
 
 bool Outbox::take_ended() noexcept { return std::exchange(ended_, false); }
 
-// Credit has come back, or who waited for it has gone.
+// Credit has been returned, or a message that waited for it is gone.
 void Outbox::promote() noexcept {
   const List& offered = lists_[kOffered];
   while (offered.first != nullptr && go_ahead(offered.first->message().bytes)) {
@@ -129,7 +129,8 @@ void Outbox::finish(const Frame& frame) noexcept {
     case FrameKind::kLeaving: peer_leaves_ = true; return;
     default: break;
   }
-  // It may have ended here, by a cancel or for credit that came back, while the receiver's word was on its way.
+  // The transfer may have ended here, by a cancel or because credit was returned, while the frame was in
+  // flight.
   Transfer* const transfer = find(frame.id);
   if (transfer == nullptr) return;
   if (frame.kind == FrameKind::kMisfit) {
@@ -140,7 +141,7 @@ void Outbox::finish(const Frame& frame) noexcept {
     take_out(*transfer);
     link(*transfer, kGranted);
   } else if (frame.kind == FrameKind::kRevoke && transfer->owner >= kGranted) {
-    // What of it is on its way the receiver lets go. It is another message now.
+    // The receiver discards the parts that are in flight. If the message is sent again, it is a new one.
     sink_.put({.kind = FrameKind::kDrop, .id = transfer->id});
     unlink(*transfer);
     offer(*transfer);
@@ -165,7 +166,7 @@ bool Outbox::put_chunk() noexcept {
   return true;
 }
 
-// ---- What goes apart ----
+// ---- Pieces ----
 
 bool Outbox::next_apart(Piece* piece) noexcept {
   if (granted(true) == nullptr || num_pieces_ == kMostPieces) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outbox: the sending half of a link, without the link: which messages go ahead, which are offered, and which of those have
-// been granted. Its owner locks around every call.
+// Outbox: the sending half of a link as a state machine that knows no link. It tracks which messages are sent
+// ahead, which are offered, and which offers have been granted. The owner holds a lock around every call.
 #pragma once
 
 #include <cstddef>
@@ -15,48 +15,50 @@ namespace dist::grpc_link {
 
 class Outbox final : public FrameTaker {
  public:
-  // Those that are offered or granted at a time: more is a mistake of somebody's.
+  // Limit for messages that are offered or granted at a time. Exceeding it is a bug.
   static constexpr std::size_t kMostOffers = std::size_t{1} << 20;
 
-  // `chunk`: what a piece of a granted message has at most, but for messages of `least_apart` bytes and more.
+  // `chunk`: the maximum size of a chunk of a granted message. Messages of `least_apart` bytes or more bypass
+  // frames instead.
   Outbox(FrameSink& sink, std::size_t credit, std::size_t chunk = kChunkBytes,
          std::size_t least_apart = SIZE_MAX) noexcept
       : sink_(sink), credit_(credit), chunk_(chunk), least_apart_(least_apart) {}
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  // Each says whether a transfer is over by it, so that its owner must be told. `transfer` has begun.
+  // These return true if a transfer has ended, so that its owner must be notified. `transfer` has begun.
   bool send(Transfer& transfer) noexcept;
   bool cancel(Transfer& transfer) noexcept;
   bool end_all(Transfer::End end) noexcept;
 
-  // Frames of the receiver's.
+  // Frames from the receiver.
   const char* begin(const Frame& frame, std::byte** to) noexcept override;
   void finish(const Frame& frame) noexcept override;
-  // Whether any transfer is over since this was asked for last.
+  // Whether any transfer has ended since the last call.
   bool take_ended() noexcept;
 
-  // The next piece of what has been granted, copied; false: there is none, or it goes apart.
+  // Writes the next chunk of a granted message, copying it. Returns false if there is none or it bypasses
+  // frames.
   bool put_chunk() noexcept;
   bool has_chunks() const noexcept { return lists_[kGranted].first != nullptr; }
 
-  // The next piece of what has been granted, if it goes apart and there is room for it among those under way; false: else. Its
-  // message is over when all pieces have gone.
+  // Returns the next piece of a granted message if it bypasses frames and not too many pieces are in flight.
+  // The message's transfer ends when all pieces have been sent.
   bool next_apart(Piece* piece) noexcept;
-  // Of the pieces, in the order in which they were given out, what goes next: data, and, where all of those are in it, the byte
-  // behind them that says whether the message has been sent to the end. Where it has not, something goes in its place. Both
-  // are empty: nothing is under way.
+  // The bytes to send next, from the pieces in the order in which they were returned: data, and, if they are
+  // complete, the byte that follows them and tells whether the message is still being sent. If it is not,
+  // other bytes are sent instead of the data. Both are empty if nothing is in flight.
   struct Going {
     std::span<const std::byte> data;
     std::span<const std::byte> end;
   };
   Going apart() noexcept;
-  // As many of those bytes have gone.
+  // This many of the bytes have been sent.
   void apart_gone(std::size_t bytes) noexcept;
-  // Whether all that has been sent is with the receiver, by what it has said (kByeTaken).
+  // Whether the receiver has confirmed that everything sent has arrived (kByeTaken).
   bool bye_taken() const noexcept { return bye_taken_; }
   bool peer_leaves() const noexcept { return peer_leaves_; }
-  // Whether all that went ahead has been taken.
+  // Whether everything that was sent ahead has been consumed.
   bool owes_nothing() const noexcept { return used_ == 0; }
 
  private:
@@ -70,7 +72,7 @@ class Outbox final : public FrameTaker {
   void link(Transfer& transfer, int list) noexcept;
   void take_out(Transfer& transfer) noexcept;
   Transfer* find(uint64_t id) const noexcept;
-  // The next one that has been granted; NULL: none of this kind.
+  // The next granted transfer of this kind; NULL: none.
   Transfer* granted(bool apart) const noexcept;
   void unlink(Transfer& transfer) noexcept;
   void end(Transfer& transfer, Transfer::End end) noexcept;
@@ -82,8 +84,8 @@ class Outbox final : public FrameTaker {
   std::size_t used_ = 0;
   uint64_t last_id_ = 0;
   std::size_t offers_ = 0;
-  // Each transfer is in one of them, which its `owner` says, in the order of coming.
-  enum : int { kOffered, kTooLarge, kGranted, kGoing, kLists };  // kGoing: all of it is given out
+  // Every transfer is in the list that its `owner` names, in order of arrival.
+  enum : int { kOffered, kTooLarge, kGranted, kGoing, kLists };  // kGoing: all of it has been handed out
   struct List {
     Transfer* first = nullptr;
     Transfer** end = &first;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Piece: a part of a granted message whose data go apart from frames, from the memory of its sender to that of its receiver.
-// Neither memory is held for that: what the receiver has let go goes nowhere, and where the sender has let it go, something
-// goes in its place. So a byte follows the data: 1: they are the message's; 0: they are not, and it will be dropped.
+// Piece: a part of a granted message whose data travel outside frames, from the sender's memory directly to
+// the receiver's.
+//
+// Neither side's memory is pinned for this. If the receiver has cancelled, the data are discarded; if the
+// sender has cancelled, other bytes are sent in their place. Therefore a byte follows the data: 1 if they
+// belong to the message, 0 if they do not and the message will be dropped.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +14,10 @@ namespace dist::grpc_link {
 
 struct Piece {
   static constexpr std::size_t kMostBytes = std::size_t{1024} << 10;
-  // Smaller messages go in chunks.
+  // Smaller messages are sent in chunks.
   static constexpr std::size_t kLeastMessageBytes = std::size_t{64} << 10;
 
-  uint64_t id = 0;  // of the message, as it was offered
+  uint64_t id = 0;  // of the message's offer
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };

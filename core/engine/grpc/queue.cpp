@@ -38,7 +38,7 @@ void FrameQueue::put(const Frame& frame, const std::byte* data) noexcept {
   push(std::move(slice));
 }
 
-// Frames that share a slice.
+// Appends a frame to the shared slice.
 void FrameQueue::put_small(const Frame& frame, const std::byte* data, std::size_t bytes) noexcept {
   const std::size_t at = tail_.size();
   tail_.resize(at + Frame::kBytes + bytes);
@@ -67,7 +67,7 @@ bool FrameQueue::take(grpc::ByteBuffer* message) noexcept {
   if (first_ == slices_.size()) return false;
   std::size_t end = first_;
   std::size_t bytes = 0;
-  // Whole frames: a slice that goes on brings the next one.
+  // Whole frames: a slice whose last frame continues is taken together with the next one.
   const auto unit = [&](std::size_t at) {
     return slices_[at].size() + (goes_on_[at] != 0 ? slices_[at + 1].size() : 0);
   };

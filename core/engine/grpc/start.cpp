@@ -21,7 +21,8 @@ void say_nothing(gpr_log_func_args*) {}
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
-// gRPC's threads have the signals of who makes the first of them: not the host's thread.
+// gRPC's threads inherit the signal mask of the thread that creates the first of them, which must not be the
+// host's.
 template <class Started>
 struct Starting {
   static void* main(void* given) {
@@ -38,7 +39,7 @@ struct Starting {
   std::string why;
 };
 
-// OK, or why not.
+// Returns DIST_OK, or fails with the reason.
 template <class Started>
 dist_status start_aside(Started& started, char* why, std::size_t size) {
   Starting<Started> starting{started, ""};
@@ -53,7 +54,7 @@ dist_status start_aside(Started& started, char* why, std::size_t size) {
   return DIST_UNAVAILABLE;
 }
 
-// What `make` throws as a status.
+// Converts exceptions of `make` to a status.
 template <class Make>
 dist_status started(char* why, std::size_t size, Make&& make) noexcept {
   try {

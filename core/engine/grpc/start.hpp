@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the modules that have gRPC in them do for libdist (core/engine/grpc_module.hpp).
+// The functions that both gRPC modules implement for libdist (core/engine/grpc_module.hpp).
 #pragma once
 
 #include <memory>

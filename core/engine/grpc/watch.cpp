@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is due: heartbeats, leases, second attempts, and the end of links that prove nothing.
+// Periodic work: heartbeats, leases, retries, and closing links that have not proven their identity.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -37,7 +37,7 @@ void Endpoint::watch() noexcept {
     const uint64_t seen = changes_;
     lock.unlock();
     const int64_t now = steady_now_ns();
-    // A process that did not run heard nothing, whoever spoke.
+    // A process that did not run has received nothing, even if its peers sent heartbeats.
     const bool paused = now - due > beat;
     if (now - looked_ns_.load(std::memory_order_relaxed) >= doubtful_ns()) doubt();
     looked_ns_.store(now, std::memory_order_release);
@@ -54,7 +54,8 @@ void Endpoint::watch() noexcept {
   }
 }
 
-// What has come may be old: the next beats ask. Worker 0 asks all; the others ask worker 0.
+// Messages that have arrived may be old, so the next heartbeats ask: worker 0 asks all workers, the others ask worker
+// 0.
 void Endpoint::doubt() noexcept {
   const std::scoped_lock lock(members_);
   ++question_;
@@ -64,7 +65,7 @@ void Endpoint::doubt() noexcept {
   doubts_.store(true, std::memory_order_relaxed);
 }
 
-// Who is gone meanwhile may have given this worker up: one answer is enough, and needed.
+// A peer that was lost meanwhile may have given this worker up. One answer is necessary and sufficient.
 void Endpoint::trust_if_answered() noexcept {
   if (!doubts_.load(std::memory_order_relaxed)) return;
   bool asked = false;
@@ -92,7 +93,7 @@ void Endpoint::trust_if_answered() noexcept {
   tell();
 }
 
-// The answer: when there is something to be looked at next.
+// Returns when there will be work again.
 int64_t Endpoint::look(int64_t now, bool paused) noexcept {
   int64_t next = kFar;
   const auto is_due = [&](int64_t when) {
@@ -106,7 +107,7 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
     const std::scoped_lock lock(members_);
     const int64_t within = prove_within_ns(config_.lease_ns);
     for (const LinkRef& each : unproven_) {
-      // One whose proof is on its way is this worker's own, and its peer's lease decides.
+      // If its proof is in flight, this worker made the link, and the peer's lease decides.
       if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
       if (is_due(each->born_ns + within)) ended.push_back(each);
     }
