@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: the threads of a budget that its runs take (budget.hpp).
+// ReplicaPool: acquiring and releasing the budget threads of a run (budget.hpp).
 #include <algorithm>
 
 #include "core/base/text.hpp"

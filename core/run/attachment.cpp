@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a replica's function continues on another thread: its own thread detaches it, the other one attaches to
-// it and later detaches it, and its own thread attaches again in order to return.
+// Replica: moving a function to another thread and back. Its own thread detaches from the function, the other
+// thread attaches, works and detaches, and its own thread attaches again in order to return.
 #include "core/run/replica.hpp"
 
 #include <utility>

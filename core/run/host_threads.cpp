@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas on threads of the host: entering and leaving. The first to enter opens a run; the last to leave
-// ends it. A run that is not complete in time, or cancelled before all have come, is given up: those who have
-// left go, those who come late get its report, and the next run begins when somebody who was in it comes
-// back.
+// ReplicaPool: replicas on threads of the host. The first thread to enter opens a run, and the last one to
+// leave ends it.
+//
+// A run is given up if it is not complete in time, or if it is cancelled before all replicas have entered.
+// Threads that have left then return, threads that enter late get the run's report, and the next run begins
+// when a thread that was in this one enters again.
 #include <cstdio>
 #include <cstring>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: what is done only while no run is under way: groups are made and ended, a strategy is
-// destroyed.
+// ReplicaPool: operations that need an idle strategy: creating and destroying groups, and the check before a
+// strategy is destroyed.
 #include <cstdint>
 #include <new>
 

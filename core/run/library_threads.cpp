@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: the library's threads: how they begin and end, and what they do between the runs.
+// ReplicaPool: the threads that libdist creates: how they start and end, and what they do between runs.
 #include <atomic>
 #include <cstdio>
 #include <new>

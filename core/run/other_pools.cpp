@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: the other pools of the same replicas, for runs inside merge functions, logical devices and requests.
+// ReplicaPool: creating the pools nested in this one, for runs inside merge functions, logical devices and
+// requests.
 #include <algorithm>
 
 #include "core/run/device_team.hpp"

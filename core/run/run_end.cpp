@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: what ends a run before its functions have returned, and what it came to.
+// ReplicaPool: ending a run early, and determining its outcome.
 #include <algorithm>
 #include <cstdio>
 #include <utility>

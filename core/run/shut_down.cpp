@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: its end while functions of the host may be inside, and the end of its threads.
+// ReplicaPool: shutting down while host functions may still be running, and ending the threads.
 //
-// A thread that is still inside at the deadline may come back to everything that the strategy has. It holds a
-// reference until then, and the last one frees the strategy. Who lets go of the reference:
+// A thread that is still inside at the deadline may return to anything that the strategy owns. It therefore
+// holds a reference until then, and the last reference frees the strategy. It is released as follows:
 //
-//     a library's thread       by its seat's fate: it lets go at its end, and nobody joins it
-//     the caller of a run      by the lock of runs: it lets go of the strategy instead of opening that
-//     a host's thread          by its seat, as it leaves
+//     a library thread       its Life is marked as an orphan: it releases the reference when it ends, and is not joined
+//     the caller of a run    through the run lock: unlocking releases the strategy instead of opening the lock
+//     a host thread          through its seat, when it leaves
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

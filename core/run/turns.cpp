@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: turns between the runs, in which the cross-replica context reads or writes variables. Those of
-// a strategy with host threads are in host_threads.cpp.
+// ReplicaPool: turns between runs, in which cross-replica code reads or writes variables. The turns of
+// strategies with host threads are in host_threads.cpp as well.
 #include <algorithm>
 #include <limits>
 #include <utility>
