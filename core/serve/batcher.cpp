@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batcher: items from their submission to their end. What its steps do is in step.cpp.
+// Batcher: items from submission to completion. Their steps are in step.cpp.
 #include "core/serve/batcher.hpp"
 
 #include <algorithm>

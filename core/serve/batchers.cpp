@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: their batchers, whose steps stand in the queue of requests.
+// Instances: the interface for batchers, whose steps are queued like requests.
 #include <utility>
 
 #include "core/serve/batcher.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: requests from dist_submit() to their end, and who gets which replicas. What the instances' threads do is in
-// serving.cpp, how they open and close in opening.cpp.
+// Instances: requests from dist_submit() to completion, and the assignment of replicas. The instances'
+// threads are in serving.cpp, opening and closing in opening.cpp.
 #include "core/serve/instances.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: how they open and close.
+// Instances: opening and closing.
 #include <algorithm>
 #include <cstdio>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: what a replica's thread does between the runs.
+// Instances: the work of a replica's thread between runs.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batcher: its steps, from the line to their end.
+// Batcher: the steps, from the queue to their end.
 #include "core/serve/step.hpp"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: a function that does not return, though its request's deadline is over or it was cancelled. Its replica gets
-// another thread, with a pool and a state of its own; the function keeps the old ones, and ends them when it comes back.
+// Instances: replacing the thread of a function that does not return although its request's deadline has
+// expired or it was cancelled. The replica gets a new thread with its own pool and state. The stuck function
+// keeps the old ones, and its thread destroys them when the function returns.
 #include "core/serve/stuck.hpp"
 
 #include <algorithm>
