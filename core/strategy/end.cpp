@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy: its end, where nothing of it is left, or whatever its replicas do.
+// Strategy: destruction, both when nothing uses it and when replicas are still running.
 #include <mutex>
 
 #include "core/base/source_call.hpp"
