@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of the host's own functions. What they write is checked like any text from outside.
+// The resolver defined by host functions. Their results are checked like any text from outside.
 #include <cstring>
 
 #include "core/base/text.hpp"

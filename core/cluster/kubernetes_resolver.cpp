@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of the names that the pods of a StatefulSet or an Indexed Job have: NAME-0, NAME-1, ... What the
-// environment says is read when the resolver is made, and no API server is asked.
+// The resolver for pods of a StatefulSet or an Indexed Job, whose names are NAME-0, NAME-1, and so on. It
+// reads the environment on creation and never contacts the API server.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of TF_CONFIG. It is read, and judged, at each question.
+// The resolver for TF_CONFIG. It reads and validates the variable at each question.
 #include "core/base/text.hpp"
 #include "core/cluster/python_numbers.hpp"
 #include "core/cluster/resolvers.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of several others: their specs together, and the first one's answers.
+// The resolver that combines several others: their specs are merged, and other questions go to the first one.
 #include <vector>
 
 #include "core/cluster/resolvers.hpp"
