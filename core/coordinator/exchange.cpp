@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator's thread: it alone speaks with the servers, and takes what they answer. What that says of closures is in
-// flights.cpp.
+// Coordinator: the thread that communicates with the servers and handles their answers. Answers about
+// closures are handled in flights.cpp.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that have no end: sent, given back, ended.
+// Coordinator: unfinished closures: sending them, returning them to the queue, and ending them.
 #include <algorithm>
 #include <utility>
 

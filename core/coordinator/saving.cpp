@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of the coordinator's variables. With them go the numbers of the closures that each parameter server has applied,
-// so that a coordinator that goes on with the checkpoint may run closures again whose effects are in it.
+// Coordinator: checkpoints of its variables. A checkpoint also contains the closures that each parameter
+// server has applied, so that a coordinator that continues from it may run closures again whose effects are
+// already included.
 #include <charconv>
 #include <cinttypes>
 #include <cstring>

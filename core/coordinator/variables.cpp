@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator's variables: where their parts are, and how the host's threads read and change them.
+// Coordinator: its variables, where their parts are placed, and how host threads access them.
 #include <algorithm>
 #include <utility>
 
