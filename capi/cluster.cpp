@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cluster.h: cluster specs, and the rules of a cluster.
+// cluster.h: cluster specs and the rules of a cluster.
 #include "capi/cluster.hpp"
 
 #include <algorithm>

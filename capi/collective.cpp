@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// collective.h: collectives, groups of some replicas, and how a program asks for communication.
+// collective.h: collectives, groups of some replicas, and communication options.
 #include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "capi/options.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cross_replica.h: reductions, broadcasts, gathers and updates from outside the replicas, and who makes them.
+// cross_replica.h: reductions, broadcasts, gathers and updates from outside the replicas, and the
+// cross-device operations that perform them.
 #include <memory_resource>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dataset.h: datasets and how they are made, and passes over them.
+// dataset.h: creating datasets and iterating over them.
 #include <memory_resource>
 #include <string>
 

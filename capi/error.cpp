@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// error.h: version, errors, and names of what types.h numbers.
+// error.h: the version, errors, and names for the constants of types.h.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// inspect.h: looking inside.
+// inspect.h: descriptions, traces and metrics.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mesh.h: replicas of logical devices.
+// mesh.h: replicas that consist of logical devices.
 #include <algorithm>
 #include <memory_resource>
 #include <span>

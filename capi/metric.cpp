@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metric.h: metrics and losses.
+// metric.h: metrics and average losses.
 #include "core/metric/metric.hpp"
 #include "core/strategy/metric_result.hpp"
 

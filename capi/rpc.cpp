@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rpc.h: methods of other processes.
+// rpc.h: remote procedure calls.
 #include "capi/guard.hpp"
 #include "capi/host_function.hpp"
 #include "capi/options.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run.h: running replicas, what a replica knows of itself, and the object that asks to end early.
+// run.h: running functions on replicas, the properties of a replica, and cancel objects.
 #include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "core/base/cancel.hpp"

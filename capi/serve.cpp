@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// serve.h: requests, each on one free replica.
+// serve.h: requests, each handled by one replica.
 #include "capi/guard.hpp"
 #include "capi/submission.hpp"
 #include "core/run/current.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// server.h: tasks that a coordinator gives work to.
+// server.h: the tasks that work for a coordinator.
 #include <vector>
 
 #include "capi/cluster.hpp"

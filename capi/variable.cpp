@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variable.h: variables, from outside the replicas and inside them.
+// variable.h: variables, outside and inside replicas.
 #include "core/value/variable.hpp"
 
 #include "capi/collective.hpp"

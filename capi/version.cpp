@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// version.h: what is replaced while runs see it.
+// version.h: data that is replaced while runs use it.
 #include "core/run/versions.hpp"
 
 #include "capi/guard.hpp"

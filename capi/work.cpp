@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// work.h: work that is under way or planned.
+// work.h: collectives in progress and planned collectives.
 #include "core/async/work.hpp"
 
 #include "capi/guard.hpp"

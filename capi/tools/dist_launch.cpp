@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist-launch: starts the workers of a job, and ends when they have. README.md says what it promises.
+// dist-launch: starts the workers of a job and waits until they have ended. README.md documents it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/signalfd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// getopt_long() finds the options; here are their words and ranges.
+// The command line: getopt_long() splits it into options, and this file has their names, ranges and help.
 #include "capi/tools/launch_options.hpp"
 
 #include <arpa/inet.h>
