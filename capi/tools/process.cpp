@@ -37,7 +37,7 @@ struct Report {
   bool of_program;
 };
 
-// What the new process does before it executes the program. Only async-signal-safe calls are allowed after
+// The work of the new process before it executes the program. Only async-signal-safe calls are allowed after
 // fork().
 struct Beginning {
   const Program& program;
@@ -152,7 +152,7 @@ Started start_process(const Program& program, Environment& environment, const In
   Report failed = {};
   ssize_t n = 0;
   while ((n = read(reported.get(), &failed, sizeof failed)) < 0 && errno == EINTR) continue;
-  if (n <= 0) return started;  // the pipe ended as the program began
+  if (n <= 0) return started;  // the pipe was closed when the program was executed
   keeper.remove(started.pid);
   waitpid(started.pid, nullptr, 0);
   started.pid = -1;

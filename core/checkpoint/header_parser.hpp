@@ -34,7 +34,7 @@ class Header::Parser {
   // NOLINTEND(readability-identifier-naming)
 
  private:
-  // What the parser expects next.
+  // The next item that the parser expects.
   enum class At {
     kBegin,
     kName,      // of a tensor, or the end

@@ -60,7 +60,7 @@ class Index::Parser {
   // NOLINTEND(readability-identifier-naming)
 
  private:
-  // What the parser expects next.
+  // The next item that the parser expects.
   enum class At {
     kBegin,
     kPart,   // name of a part, or the end

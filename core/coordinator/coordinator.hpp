@@ -174,7 +174,7 @@ class Coordinator final : public Counted {
   void cancel(int64_t id, const char* reason) noexcept;
   void describe_absent(char* text, std::size_t size) const noexcept;
 
-  // ---- exchange.cpp: the thread that speaks with servers ----
+  // ---- exchange.cpp: the thread that communicates with servers ----
   static void* exchange_main(void* self);
   void exchange() noexcept;
   void signal() noexcept;
@@ -188,7 +188,7 @@ class Coordinator final : public Counted {
   void heard_prepared(Server& server);
   void heard_closure(Flight& flight);
   void lost(Server& server, const char* why);
-  // flights.cpp: what it does with closures.
+  // flights.cpp: its handling of closures.
   void send(int64_t id, Server& server);
   void give_back(Flight& flight, const char* why) noexcept;
   void settle(Flight& flight, dist_status status, const char* text, ValueRef value) noexcept;

@@ -53,7 +53,7 @@ class DatasetMaker {
 
 // The replicas that a dataset makes batches for: those of this worker, and the position among other workers.
 struct Readers {
-  // NOLINTNEXTLINE(google-explicit-constructor): a number of replicas is all of it mostly
+  // NOLINTNEXTLINE(google-explicit-constructor): usually the number of replicas is all that is needed
   Readers(int32_t replicas) noexcept : num_replicas(replicas) {}
 
   int32_t num_replicas;

@@ -36,7 +36,7 @@ class ExampleCounter {
     return kOk;
   }
 
-  // -1: there is no tensor.
+  // -1: the element has no tensor.
   int64_t examples() const noexcept { return examples_; }
 
  private:

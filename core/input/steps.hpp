@@ -10,7 +10,7 @@ namespace dist {
 
 class Steps : public Counted {
  public:
-  // What a worker has for a step.
+  // A worker's contribution to a step.
   struct Ballot {
     bool batch = false;    // a batch of its own
     bool nothing = false;  // not even an empty batch, because none can exist

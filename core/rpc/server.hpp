@@ -19,7 +19,7 @@
 
 namespace dist {
 
-// What a method knows about its call.
+// Information about a call for its method.
 struct RpcContext {
   const char* method;
   Cancel* cancel;      // signalled when nobody waits for the result any more

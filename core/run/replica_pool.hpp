@@ -57,7 +57,7 @@ Status in_forked_child() noexcept;
 
 class Strategy;
 
-// What a run executes on every replica. The only exception that may leave it is the forced unwind of
+// The function that a run executes on every replica. The only exception that may leave it is the forced unwind of
 // pthread_exit(). The pool keeps a copy for replicas that start late, after the run's deadline.
 struct Body {
   dist_status (*call)(Replica& replica, const Body& self);
@@ -394,7 +394,7 @@ class ReplicaPool {
   const char* ender_ = "";               // the host's call that began it
   Word gone_;                            // counts host threads that have left since then
   MergeOutcome merge_outcome_;
-  // What the library threads read when a run begins, in one cache line.
+  // Read by the library threads when a run begins; in one cache line.
   alignas(kApart) Word started_;  // the latest run
   uint32_t run_ = 0;              // the same; also counts the runs of host threads
   int caller_cpu_ = -1;           // CPU of replica 0 when the run began, if it is the caller

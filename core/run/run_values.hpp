@@ -23,7 +23,7 @@ struct ValuesFunction {
   void* user_data;
 };
 
-// What the members of one run share. Counted, because a member that is late still uses it after the deadline.
+// The data shared by the members of one run. Counted, because a member that is late still uses it after the deadline.
 class ValuesRun final : public Counted {
  public:
   // Selects a member's part of an argument.

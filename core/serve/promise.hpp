@@ -50,7 +50,7 @@ class Promise : public HostWork, private Cancel::Link {
   void close() noexcept override;
   void* user_data() const noexcept override { return body_.context; }
 
-  // ---- For who ends it ----
+  // ---- For the thread that completes it ----
   // Links it to its cancel object. Returns false if that was signalled already.
   bool link() noexcept;
   // Completes it; `why` is the report of a failure. Passes the caller's reference to the completions queue or
@@ -102,7 +102,7 @@ class Promise : public HostWork, private Cancel::Link {
   Ref<Cancel> cancel_;
   bool linked_ = false;  // to its cancel object
   BudgetParty* inside_ =
-      nullptr;  // as whom an insider who has asked for it waits, until it has ended; NULL: none did
+      nullptr;  // an insider that requested it waits as this user until it has completed; may be NULL
   Ref<Completions> completions_;
   void (*done_)(HostWork&, void (*)(), void*) = nullptr;
   void (*done_function_)() = nullptr;

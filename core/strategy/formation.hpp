@@ -28,7 +28,7 @@ class Strategy;
 
 class Formation final : public Counted {
  public:
-  // What all formations of a strategy have in common.
+  // The common settings of all formations of a strategy.
   struct Plan {
     Host host;
     WaitPolicy policy;

@@ -99,7 +99,7 @@ Status PreemptionHandler::save(const char* call) {
   return save_checkpoint(strategy_.cross_replica(), path_.c_str(), {named_}, {&text, 1});
 }
 
-// What worker 0 announced at the end of the latest run; a single worker uses its own state.
+// The announcement of worker 0 at the end of the latest run; a single worker uses its own state.
 Status PreemptionHandler::hear(const char* call, Cancel* cancel, bool* preempted, bool* grace_over) noexcept {
   const bool notified = notified_.load(std::memory_order_relaxed);
   WorkerLink* const workers = strategy_.workers();

@@ -83,7 +83,7 @@ struct Companion {
 
 inline constexpr int64_t kDefaultTimeoutNs = 600'000'000'000;
 
-// What a strategy was created from: the options, and what the system allowed at that time.
+// The origin of a strategy: the options, and what the system allowed at that time.
 struct StrategyOrigin {
   int32_t num_replicas;  // as requested
   int32_t kind;
