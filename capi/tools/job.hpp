@@ -4,11 +4,11 @@
 // Invariant: a single thread waits for signals, output and deadlines in one poll(), so no event is missed and
 // no two handlers run at the same time.
 //
-//     kRunning ── with ps: the chief succeeds ──► kClosing  the others may end by themselves
-//        │ ▲                                         │
-//        │ └── all have ended ── kRestarting         │      all are being ended, then started again
-//        │                                           ▼
-//        └── a failure, a signal, no output ──────► kEnding all are being ended
+//     kRunning ── with ps: the chief succeeds ──► kClosing    the others may end by themselves
+//        │ ▲                                          │
+//        │ └── all have ended ── kRestarting          │        all are being ended, then started again
+//        │                                            ▼
+//        └── a failure, a signal, no output ───────► kEnding  all are being ended
 //
 // Without ps, a job is over when all of its tasks have succeeded.
 #pragma once

@@ -4,8 +4,7 @@
 //
 // Invariant: a handle is valid only on the thread that runs its function. Every call checks this with one
 // load of `here_`, which holds that thread's id. The word lies in memory that the kernel wipes in a forked
-// child, so the same load also rejects calls there. Members without an atomic type are accessed only by that
-// thread.
+// child, so the same load also rejects calls there.
 #pragma once
 
 #include <atomic>

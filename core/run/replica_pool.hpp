@@ -258,6 +258,7 @@ class ReplicaPool {
   // is allocated apart from the seat, because the seat may get another thread.
   enum : uint32_t { kOwned, kOrphan, kEnded };
   struct Life;
+  // The state of one replica in the pool: its current run, and the thread that executes it.
   struct alignas(kApart) Seat {
     Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Replica::Place& place,
          const Replica::Loops& loops, std::size_t cache_bytes, WipedWords::Word* here,
@@ -270,7 +271,7 @@ class ReplicaPool {
     Counted* keeps = nullptr;   // reference that a host thread releases when it leaves, after shut_down()
     bool occupied = false;      // a host thread has entered and has not yet returned from leaving
     bool thread_ended = false;  // inside a run, by pthread_exit()
-    std::atomic<bool> with_tenant{false};  // the thread is in Tenant::serve()
+    std::atomic<bool> with_tenant{false};  // the thread has called Tenant::serve()
     Thread thread;
     Life* life = nullptr;  // of the library thread
     ErrorRecord error;

@@ -2,7 +2,7 @@
 // Tenant: the interface of the idle handler, which uses the replicas between runs and returns all of them
 // when a run asks for them. core/serve implements it.
 //
-// The pool calls it; take_all() may block, everything else except serve() must not.
+// All functions are called by the pool. Only take_all() and serve() may block for long.
 #pragma once
 
 #include <atomic>

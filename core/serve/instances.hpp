@@ -194,6 +194,7 @@ class Instances final : public Counted, public Tenant {
     Stuck* stuck = nullptr;
   };
   struct Asked;
+  // The state of one instance, and the thread that serves it.
   struct alignas(kApart) Seat {
     Word bell;  // rung when there is something to do
     std::atomic<Request*> given{nullptr};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // BetweenRuns: a turn between the runs of a strategy, in which cross-replica code reads or writes variables.
 //
-// Invariant: while the object exists, no run is in progress, so nobody sees a partially updated value. With
-// several workers, the operations of the turn that need other workers form one run of theirs, which ends with
-// the turn.
-// needs others is a run of theirs, which ends with it.
+// Invariant: once begin() has taken a turn, no run is in progress until the object is destroyed, so nobody sees
+// a partially updated value. With several workers, the operations of the turn that need other workers form
+// one run of theirs, which ends with the turn.
 #pragma once
 
 #include "core/base/status.hpp"
