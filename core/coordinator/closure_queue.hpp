@@ -105,7 +105,7 @@ class ClosureQueue {
   };
   struct Back {
     int losses;
-    int avoid;           // the worker that was lost with it
+    int avoid;           // the worker that had it when it was lost
     int64_t due_ns;      // not sent before
     int64_t patient_ns;  // until then, `avoid` does not get it if there is another worker
   };

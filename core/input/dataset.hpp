@@ -59,7 +59,7 @@ struct Readers {
   int32_t num_replicas;
   int32_t me = 0;
   Ref<WorkerLayout> workers;  // NULL if there is only one
-  Ref<Steps> steps;           // the same
+  Ref<Steps> steps;           // NULL if there is only one
   bool no_helpers = false;    // do not prefetch unless the dataset's options ask for it
   // For prefetching threads: whether the host has chosen CPUs, and which ones.
   bool on_cpus = false;

@@ -66,7 +66,7 @@ struct Division {
   int64_t pieces = 1;
   int64_t first_piece = 0;
   int64_t piece_step = 1;
-  // KEven: workers take pieces in turns; NULL: first_piece, first_piece + piece_step, ...
+  // kEven: workers take pieces in turns; NULL: first_piece, first_piece + piece_step, ...
   Ref<WorkerLayout> layout;
   int64_t worker = 0;       // index in the layout
   int64_t step_pieces = 1;  // kSizes: pieces per step; this worker's start at first_piece

@@ -183,7 +183,7 @@ class Strategy final : public Counted {
   // Begins a wait outside of runs. The returned flag becomes true on cancel(), and stays true after
   // shut_down().
   std::atomic<bool>& begin_wait() noexcept {
-    // cancel and shut-down write in the opposite order, so neither request is lost.
+    // cancel() and shut_down() write these in the opposite order, so neither request is lost.
     wait_cancelled_ = false;
     if (ended_) wait_cancelled_ = true;
     return wait_cancelled_;
