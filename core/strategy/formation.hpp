@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formation: the part of a strategy that depends on which workers take part. It has the replicas' numbers,
-// groups and threads, and the connection to the other workers. In the field's terms, it is a membership.
+// groups and threads, and the connection to the other workers. Other systems call it a membership.
 //
 // A strategy has one formation at a time. Re-forming (reform.hpp) creates the next one and replaces the
 // pointer.
