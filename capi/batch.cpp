@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// batch.h: requests that an instance answers together.
+// batch.h: items that an instance processes in batches.
 #include <limits>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// budget.h: threads that strategies share.
+// budget.h: a limit on the threads of several strategies.
 #include "core/run/budget.hpp"
 
 #include "capi/guard.hpp"

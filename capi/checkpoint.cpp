@@ -21,7 +21,7 @@ const Checkpoint& unwrap(const dist_checkpoint* handle) noexcept {
   return *reinterpret_cast<const Checkpoint*>(handle);
 }
 
-// What both ways begin with.
+// The common beginning of saving and loading.
 class Request {
  public:
   Request(dist_strategy* strategy, const char* name) noexcept
@@ -53,7 +53,7 @@ class Request {
     return {variables_, options_.names, options_.position == nullptr ? nullptr : &position_,
             options_.sharded == 1};
   }
-  // Of one to be saved.
+  // Checks the position to be saved.
   Status check_position() const noexcept { return dist::check_position(position_); }
   Status texts(std::pmr::vector<StoredText>* out) const {
     const std::size_t n = options_.num_metadata;
@@ -79,7 +79,7 @@ class Request {
   Position position_;
 };
 
-// What both ways to map begin with.
+// The common beginning of both functions that map tensors.
 struct MapRequest {
   Status read(const char* call, const dist_checkpoint* checkpoint, const dist_checkpoint_map_options* given,
               dist_value** out_value) noexcept {

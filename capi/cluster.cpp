@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cluster.h: cluster specs, and the rules of a cluster.
+// cluster.h: cluster specs and the rules of a cluster.
 #include "capi/cluster.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace dist::capi;
 
 namespace {
 
-// What all ways of making one have in common: `make` gets the memory.
+// The common part of all functions that create a spec. `make` receives the memory.
 template <class Make>
 dist_status create(const char* call, const dist_cluster_spec_options* options, dist_cluster_spec** out,
                    Make&& make) {
@@ -51,7 +51,7 @@ Status find(const dist_cluster_spec* spec, const char* job, const void* out, con
   return unwrap(spec)->find(job, found);
 }
 
-// A rule with one answer of a task.
+// A rule with one result for a task.
 template <class Answer, class Out, class Rule>
 dist_status ask(const dist_cluster_spec* spec, Out* out, const char* out_name, const char* call,
                 Rule&& rule) {
@@ -65,7 +65,7 @@ dist_status ask(const dist_cluster_spec* spec, Out* out, const char* out_name, c
   });
 }
 
-// A rule whose answer is a text.
+// A rule whose result is a text.
 template <class Rule>
 dist_status ask_text(const dist_cluster_spec* spec, char* out, size_t size_bytes, const char* call,
                      Rule&& rule) {

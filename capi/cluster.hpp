@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of cluster.h and cluster_resolver.h.
+// Handle conversions for cluster.h and cluster_resolver.h.
 #pragma once
 
 #include "capi/guard.hpp"
@@ -26,7 +26,7 @@ inline dist_cluster_resolver* wrap(ClusterResolver* resolver) noexcept {
   return reinterpret_cast<dist_cluster_resolver*>(resolver);
 }
 
-// The jobs of the host's, with what is needed to read them; addresses too, where `with_addresses`.
+// Checks the host's list of jobs as far as is needed to read it; addresses too if `with_addresses` is set.
 Status check_jobs(const dist_cluster_job* jobs, std::size_t num_jobs, bool with_addresses,
                   const char* call) noexcept;
 

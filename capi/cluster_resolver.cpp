@@ -11,7 +11,7 @@ using namespace dist::capi;
 
 namespace {
 
-// Read and checked; texts are still the host's.
+// Reads and checks the options. The texts remain the host's.
 Status read(const dist_cluster_resolver_options* options, ResolverOptions* out,
             dist_allocator* allocator) noexcept {
   dist_cluster_resolver_options given;
@@ -28,7 +28,7 @@ Status read(const dist_cluster_resolver_options* options, ResolverOptions* out,
   return check(*out);
 }
 
-// What all ways of making one have in common: `make` gets the memory and the options.
+// The common part of all functions that create a resolver. `make` receives the memory and the options.
 template <class Make>
 dist_status create(const char* call, const dist_cluster_resolver_options* options,
                    dist_cluster_resolver** out, Make&& make) {
@@ -46,7 +46,7 @@ dist_status create(const char* call, const dist_cluster_resolver_options* option
   });
 }
 
-// `find` writes the text that is asked for.
+// `find` provides the requested text.
 template <class Find>
 dist_status ask_text(const dist_cluster_resolver* resolver, char* out_text, size_t size_bytes,
                      int32_t* out_is_set, const char* call, Find&& find) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// collective.h: collectives, groups of some replicas, and how a program asks for communication.
+// collective.h: collectives, groups of some replicas, and communication options.
 #include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
@@ -44,7 +44,7 @@ Status dist::capi::require_plain(const dist_collective_options& options, const c
 
 namespace {
 
-// Begins the call, or plans it, instead of waiting for its end.
+// Starts or plans the call instead of waiting for its end.
 Status begin(Replica& replica, const Member& member, Call& call, const dist_collective_options& options) {
   Ref<Work> work;
   DIST_TRY(dist::begin(
@@ -82,7 +82,7 @@ Call call_of(Replica& replica, Collective collective, const Tensors& tensors,
   return call;
 }
 
-// A collective on tensors; `set` says what is its own.
+// A collective on tensors; `set` adds what is specific to it.
 template <class Set>
 dist_status exchange_tensors(dist_replica* replica, const dist_collective_options* options, const char* name,
                              Collective collective, const Tensors& tensors, Set&& set) {
@@ -98,7 +98,7 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
 
 constexpr auto kNothingElse = [](Call&) {};
 
-// Apart, so that dist_all_reduce() keeps nothing on the stack.
+// Out of line, so that dist_all_reduce() needs no stack for it.
 [[gnu::noinline]] dist_status any_all_reduce(dist_replica* replica, dist_reduce_op op, const Tensors& tensors,
                                              const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_all_reduce", Collective::kAllReduce, tensors,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives begin with: their options, and the member that calls.
+// Shared by all collectives: reading their options and finding the calling member.
 #pragma once
 
 #include <optional>
@@ -10,23 +10,23 @@
 
 namespace dist::capi {
 
-// The members that meet: all replicas, or the group of the options.
+// The calling member of all replicas, or of the group in the options.
 Status make_member(dist_replica* replica, const dist_collective_options& options, const char* name,
                    std::optional<Member>* out);
 
-// NULL gives the defaults.
+// NULL selects the defaults.
 inline Status read_collective(const dist_collective_options* options, dist_collective_options* out) noexcept {
   DIST_TRY(read_options(options, out, "dist_collective_options"));
   return require_zero(out->reserved, "dist_collective_options.reserved");
 }
 
-// For what has no asynchronous form.
+// For collectives without an asynchronous form.
 Status require_blocking(const dist_collective_options& options, const char* name) noexcept;
-// For what has none either, and for which all replicas meet.
+// For collectives that also require all replicas.
 Status require_plain(const dist_collective_options& options, const char* name) noexcept;
 
-// Checks what every collective needs, and calls `body` with its caller. The options' text is used until it
-// returns.
+// Makes the checks that every collective needs and calls `body` with the member. The text in the options is
+// used until it returns.
 template <class Body>
 dist_status with_member(dist_replica* replica, const dist_collective_options* options, const char* name,
                         Body&& body) {

@@ -13,7 +13,7 @@ using namespace dist::capi;
 
 namespace {
 
-// A coordinator, and the strategy that has it.
+// A coordinator and its strategy.
 struct Handle {
   Handle(Ref<Memory> in, Strategy& of, const dist_coordinator_options& options) noexcept
       : memory(std::move(in)),
@@ -67,7 +67,7 @@ Status check_variable(const dist_coordinator* coordinator, const char* name, con
   return require(name, call, "name");
 }
 
-// What a forked child has is how the parent's stood at some moment, perhaps under a lock.
+// In a forked child, the coordinator is a copy of an arbitrary moment, and a lock may be held forever.
 Status check_process(const dist_coordinator* coordinator) noexcept {
   if (!unwrap(coordinator).memory().forked()) return kOk;
   return failed_precondition("this is a forked child of the coordinator's process");
@@ -119,13 +119,13 @@ void dist_coordinator_destroy(dist_coordinator* coordinator) {
   Handle* const handle = handle_of(coordinator);
   Companion& companion = handle->strategy.companion();
   {
-    // Nobody gets it from here on; the strategy goes on having it until it has ended.
+    // No function gets it from here on. The strategy keeps it until it has ended.
     const std::scoped_lock lock(companion.mutex);
     if (--companion.holders > 0) return;
   }
   handle->coordinator->end();
   {
-    // From here on the strategy may end.
+    // From here on the strategy may be destroyed.
     const std::scoped_lock lock(companion.mutex);
     companion.object = nullptr;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator of a strategy, for functions that have the strategy.
+// The coordinator of a strategy, for functions that receive the strategy.
 #pragma once
 
 #include "core/coordinator/coordinator.hpp"
@@ -7,7 +7,7 @@
 
 namespace dist::capi {
 
-// NULL: it has none, or it is just ending.
+// NULL if it has none, or if the coordinator is just ending.
 Ref<Coordinator> coordinator_of(Strategy& strategy);
 
 }  // namespace dist::capi

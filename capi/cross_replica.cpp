@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cross_replica.h: reductions, broadcasts, gathers and updates from outside the replicas, and who makes them.
+// cross_replica.h: reductions, broadcasts, gathers and updates from outside the replicas, and the
+// cross-device operations that perform them.
 #include <memory_resource>
 #include <vector>
 
@@ -44,7 +45,7 @@ dist_status dist_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_valu
     DIST_TRY(require(value, "dist_reduce_to", "value"));
     DIST_TRY(require(out_value, "dist_reduce_to", "out_value"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce_to"));
-    Communication communication;  // of no consequence
+    Communication communication;  // checked, but not used
     DIST_TRY(read_communication(options, &communication));
     BetweenRuns turn;
     DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_reduce_to"));
@@ -64,7 +65,7 @@ dist_status dist_batch_reduce_to(dist_strategy* strategy, dist_reduce_op op, dis
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_batch_reduce_to", "strategy"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_batch_reduce_to"));
-    Communication communication;  // of no consequence
+    Communication communication;  // checked, but not used
     DIST_TRY(read_communication(options, &communication));
     const CrossReplica context = unwrap(strategy).cross_replica();
     Pairs pairs(*context.memory);
@@ -128,7 +129,7 @@ namespace {
 struct HostUpdate {
   dist_update_fn function;
   void* user_data;
-  const ReplicaPool* turn;  // of the caller; the function may be called on other threads
+  const ReplicaPool* turn;  // the caller's; the function may be called on other threads
 };
 
 dist_status call_update(dist_tensor* copy, Value* args, const void* context) {
@@ -152,7 +153,7 @@ dist_status call_update_values(const UpdatePlace& place, Value* args, Value* kwa
   return status;
 }
 
-// What all three forms of an update with values take.
+// The common arguments of all three forms of an update with values.
 struct GivenUpdate {
   dist_update_values_fn function;
   HostUpdateValues host;
@@ -273,7 +274,7 @@ dist_status dist_local_results(dist_strategy* strategy, dist_value* value, dist_
 
 namespace {
 
-// What a destination that is everywhere would mean is not known without a strategy.
+// "Everywhere" has no meaning without a strategy.
 Status require_destination(const dist_destination* destination, const char* call) noexcept {
   if (destination != nullptr) return kOk;
   return invalid_argument("%s(): no destination; without a strategy each value needs one", call);
@@ -328,7 +329,7 @@ dist_status dist_cross_device_create(const dist_cross_device_options* options,
 }
 
 void dist_cross_device_destroy(dist_cross_device* cross_device) {
-  // In a child its threads are not: it stays as it is.
+  // A forked child does not have its threads, so it stays unchanged.
   if (cross_device != nullptr && !unwrap(cross_device)->memory().forked()) unwrap(cross_device)->release();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dataset.h: datasets and how they are made, and passes over them.
+// dataset.h: creating datasets and iterating over them.
 #include <memory_resource>
 #include <string>
 
@@ -51,7 +51,7 @@ InputContext unwrap(const dist_input_context& context) noexcept {
   return {context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync};
 }
 
-// A host's function, as core calls it.
+// The host's function in the form that core calls.
 struct HostMaker {
   dist_dataset_fn fn;
   void* user_data;
@@ -63,7 +63,7 @@ struct HostMaker {
   }
 };
 
-// What the functions that make datasets have in common: make(strategy, options, &dataset).
+// The common part of the functions that create datasets: make(strategy, options, &dataset).
 template <class Make>
 dist_status create(const char* call, dist_strategy* strategy, const dist_dataset_options* options,
                    dist_dataset** out_dataset, const Make& make) {
@@ -92,7 +92,7 @@ Status check_dataset(dist_dataset* dataset, const char* call) noexcept {
 Status read_position(const dist_position* given, Position* out) noexcept {
   dist_position known;
   DIST_TRY(read_options(given, &known, "dist_position"));
-  // Of a checkpoint's load it is written too, when nothing may fail any more.
+  // Loading a checkpoint also writes the position, at a point when nothing may fail any more.
   DIST_TRY(check_room(*given, "dist_position"));
   DIST_TRY(require_zero(known.reserved, "dist_position.reserved"));
   *out = {known.pass, known.elements, known.examples, known.batches};
@@ -210,7 +210,7 @@ void dist_dataset_destroy(dist_dataset* dataset) {
 
 namespace {
 
-// `take`: next_batch(), or what takes a batch as it does.
+// `take` is next_batch() or a variant of it.
 template <class Take>
 dist_status next(dist_iterator* iterator, const char* call, dist_value** out_batch, const Take& take) {
   return guard([&]() -> Status {

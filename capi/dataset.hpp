@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets' and iterators' handles, and where a pass is.
+// Handle conversions for datasets and iterators, and reading and writing positions.
 #pragma once
 
 #include "capi/guard.hpp"
@@ -17,7 +17,7 @@ inline Iterator* unwrap_iterator(dist_iterator* handle) noexcept {
 Status check_dataset(dist_dataset* dataset, const char* call) noexcept;
 
 Status read_position(const dist_position* given, Position* out) noexcept;
-// As much of it as the caller's version has room for; its struct_size stays.
+// Writes as much as the caller's version of the struct has room for. Does not change its struct_size.
 Status write_position(const Position& position, dist_position* out) noexcept;
 
 }  // namespace dist::capi

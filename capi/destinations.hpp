@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the caller wants results, for all functions that reduce or broadcast.
+// Reads destinations, for all functions that reduce or broadcast.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace dist::capi {
 
-// NULL: everywhere.
+// NULL means everywhere.
 inline Destination destination_of(const dist_destination* destination) noexcept {
   if (destination == nullptr) return {nullptr, nullptr, nullptr, true};
   return {unwrap(destination->variable), unwrap(destination->value), destination->device, false};
 }
 
-// n values and their destinations, which there are none of where the caller gave NULL.
+// n values and their destinations. The destinations are empty if the caller passed NULL.
 class Pairs {
  public:
   explicit Pairs(Memory& memory) : values_(&memory), destinations_(&memory) {}
 
-  // `call` is the function's name.
+  // `call` is the host's function.
   Status read(dist_value* const* values, const dist_destination* destinations, std::size_t n,
               dist_value** out_values, const char* call) {
     if (n == 0) return kOk;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// error.h: version, errors, and names of what types.h numbers.
+// error.h: the version, errors, and names for the constants of types.h.
 #include <algorithm>
 #include <cstring>
 
@@ -29,7 +29,7 @@ const char* dist_status_name(dist_status status) {
 const char* dist_last_error(void) { return last_error().message; }
 
 dist_status dist_last_error_info(dist_error_info* out_info) {
-  // The latest error is what is asked for: a wrong question must not replace it.
+  // A wrong call must not replace the latest error, which it asks for.
   if (out_info == nullptr || out_info->struct_size < sizeof(uint32_t) + sizeof(dist_status))
     return DIST_INVALID_ARGUMENT;
   const ErrorRecord& error = last_error();

@@ -64,8 +64,8 @@ Status read_options(const void* given, void* known, std::size_t known_bytes, std
           name, i, known_bytes);
     }
   }
-  // No version has a size that is no multiple of its alignment: one that ends inside a pointer must not make half
-  // of that pointer.
+  // No version has a size that is not a multiple of its alignment. Rounding down avoids copying half of a
+  // pointer.
   std::memcpy(known, given, std::min<std::size_t>(size / align * align, known_bytes));
   static_cast<uint32_t*>(known)[0] = size;
   return kOk;

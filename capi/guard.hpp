@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border of the C ABI: nothing is thrown across it, handles become objects and objects handles.
+// The boundary of the C ABI, included by every source file here: handles are converted to objects and back,
+// and arguments are checked before core sees them.
+//
+// Invariants:
+// - No exception leaves a public function. The only exception that may pass is the forced unwind of
+//   pthread_exit(), when a thread ends inside a callback.
+// - Never read more of the caller's memory than it declares: options are read up to the caller's struct_size,
+//   and a list with an impossible count is rejected without being read.
+// - A NULL handle is not dereferenced: require() comes first.
 #pragma once
 
 #include <cxxabi.h>
@@ -18,12 +26,11 @@
 
 namespace dist::capi {
 
-// What the exception that is being handled comes to as a status: lack of memory, a count beyond any memory, a
-// refusal of the system, or an exception that a function of the host let out.
+// Converts the exception that is being handled to a status: out of memory, an impossible count, a system
+// error, or an exception from a host callback.
 Status status_of_exception() noexcept;
 
-// Runs the body of a public function. Whatever is thrown becomes a status; only the system's forced unwind (a
-// thread that ends inside a callback) passes.
+// Runs the body of a public function and converts exceptions to a status. Only the forced unwind passes.
 template <class F>
 dist_status guard(F&& body) {
   try {
@@ -55,7 +62,7 @@ inline const Cancel* unwrap(const dist_cancel* handle) noexcept {
 }
 inline dist_cancel* wrap(Cancel* cancel) noexcept { return reinterpret_cast<dist_cancel*>(cancel); }
 
-// Groups, values and variables may be absent: NULL stays NULL.
+// Groups, values and variables may be absent: NULL is converted to NULL.
 inline Subgroup* unwrap(dist_group* handle) noexcept { return reinterpret_cast<Subgroup*>(handle); }
 inline const Subgroup* unwrap(const dist_group* handle) noexcept {
   return reinterpret_cast<const Subgroup*>(handle);
@@ -86,11 +93,12 @@ inline const Variable* unwrap(const dist_variable* handle) noexcept {
 }
 inline dist_variable* wrap(Variable* variable) noexcept { return reinterpret_cast<dist_variable*>(variable); }
 
-// "call: name is NULL" where a required pointer is absent.
+// Fails with "call: name is NULL" if a required pointer is missing.
 Status require(const void* pointer, const char* call, const char* name) noexcept;
 
-// A list of the caller's: "call: n is 18446744073709551615 ..." where no memory holds so many elements, so
-// that none is read, and "call: name is NULL" where there are some but no list. `count` is the name of `n`.
+// Checks a list from the caller. Fails with "call: n is 18446744073709551615 ..." if no memory could hold
+// that many elements, and with "call: name is NULL" if there are elements but no list. `count` is the name of
+// `n`.
 Status check_list(const void* list, std::size_t n, std::size_t most, const char* call, const char* name,
                   const char* count) noexcept;
 template <class T>
@@ -100,8 +108,8 @@ Status check_list(const T* list, std::size_t n, const char* call, const char* na
   return check_list(list, n, most_of<Element>(), call, name, count);
 }
 
-// Reads options of whatever version the caller was compiled with: the smaller of the two sizes. A longer
-// struct whose unknown rest is not zero asks for something that this version has not.
+// Reads options of any version: the caller's size or ours, whichever is smaller. If the caller's struct is
+// longer, the rest must be zero, because otherwise it requests something that this version does not have.
 Status read_options(const void* given, void* known, std::size_t known_bytes, std::size_t align,
                     const char* name) noexcept;
 
@@ -112,7 +120,8 @@ Status read_options(const Options* given, Options* known, const char* name) noex
   return given == nullptr ? kOk : read_options(given, known, sizeof(Options), alignof(Options), name);
 }
 
-// Reserved fields are zero until a later version gives them a meaning. `field`: "dist_run_options.reserved".
+// Reserved fields must be zero until a later version defines them. `field` is for example
+// "dist_run_options.reserved".
 inline Status require_zero(int32_t reserved, const char* field) noexcept {
   return reserved == 0 ? kOk : invalid_argument("%s is %d; it must be 0", field, reserved);
 }
@@ -120,14 +129,15 @@ inline Status require_zero(int32_t reserved, const char* field) noexcept {
 inline Status require_flag(int32_t flag, const char* field) noexcept {
   return flag == 0 || flag == 1 ? kOk : invalid_argument("%s is %d; it is 0 or 1", field, flag);
 }
-// The timeout of a whole run.
+// Checks the timeout of a whole run.
 inline Status require_timeout(int64_t timeout_ns, const char* field) noexcept {
   if (timeout_ns >= 0) return kOk;
   return invalid_argument("%s is %lld; it is at least 0, which means none", field,
                           static_cast<long long>(timeout_ns));
 }
 
-// No version will have longer options, or rows; what claims to be longer was never initialized.
+// No version will have larger options or rows. A larger struct_size means that the struct was not
+// initialized.
 inline constexpr std::size_t kMostOptionBytes = 4096;
 
 template <class Options>

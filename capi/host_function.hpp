@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that the host has registered, with its user_data, until what it was registered with ends.
+// A function that the host has registered, with its user_data. It is destroyed with the object that it is
+// registered with.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@ struct HostFunction {
   dist_release_fn release;
   Ref<Memory> memory;
 
-  // What the core calls at its end.
+  // Called by core when the registration ends.
   static void end(void* host) {
     auto* const function = static_cast<HostFunction*>(host);
     if (function->release != nullptr) function->release(function->user_data);
@@ -25,7 +26,7 @@ struct HostFunction {
     memory->free(function, sizeof *function, alignof(HostFunction));
   }
 
-  // `add(host)` registers it. Where that fails the host keeps what it gave.
+  // `add(host)` registers the function. If that fails, the host keeps its user_data: `release` is not called.
   template <class Add>
   static Status add(Memory& memory, Fn fn, void* user_data, dist_release_fn release, Add&& add) {
     auto* const host = new (memory.allocate(sizeof(HostFunction), alignof(HostFunction)))

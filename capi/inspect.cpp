@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// inspect.h: looking inside.
+// inspect.h: descriptions, traces and metrics.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -31,13 +31,13 @@ namespace {
 constexpr const char* kVersion =
     DIST_VERSION_TEXT(DIST_VERSION_MAJOR, DIST_VERSION_MINOR, DIST_VERSION_PATCH);
 
-// What every function here begins with that takes a strategy.
+// The common checks of all functions that take a strategy.
 Status check(dist_strategy* strategy, const char* call) noexcept {
   DIST_TRY(require(strategy, call, "strategy"));
   return unwrap(strategy).check_process();
 }
 
-// Checks, and calls `body` with the strategy and where its text goes.
+// Makes the checks, and calls `body` with the strategy and the output.
 template <class Body>
 dist_status write(dist_strategy* strategy, dist_text_fn fn, void* user_data, const char* call, Body&& body) {
   return guard([&]() -> Status {
@@ -53,7 +53,7 @@ dist_status write(dist_strategy* strategy, dist_text_fn fn, void* user_data, con
 dist_straggler to_public(const Straggler& row) noexcept {
   dist_straggler out{};
   out.collective = row.collective;
-  out.group = std::max(row.group, 0);  // below: no group of the host's
+  out.group = std::max(row.group, 0);  // negative: not a group of the host
   out.replica = number(row.replica);
   out.worker = row.worker;
   out.rounds = row.rounds;
@@ -110,7 +110,7 @@ dist_status dist_stragglers(dist_strategy* strategy, dist_straggler* out, size_t
     const Snapshot snapshot(self.recorder(), self.memory());
     const auto rows = stragglers(snapshot, self.memory());
     for (std::size_t i = 0; i < std::min(capacity, rows.size()); ++i) {
-      // A host of another version has other rows: what it knows of them, and zeros where it knows more.
+      // Rows of a host with another version: fills in the fields that it knows, and zeros beyond ours.
       const dist_straggler row = to_public(rows[i]);
       char* to = reinterpret_cast<char*>(out) + i * row_bytes;
       std::memset(to, 0, row_bytes);
@@ -146,7 +146,7 @@ dist_status describe_to(const Described* what, const char* call, const char* nam
   });
 }
 
-// The first version's: what every caller has.
+// The size in the first version, which every caller has.
 constexpr std::size_t kDriftBytes = offsetof(dist_drift, element) + sizeof(dist_drift::element);
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mesh.h: replicas of logical devices.
+// mesh.h: replicas that consist of logical devices.
 #include <algorithm>
 #include <memory_resource>
 #include <span>
@@ -76,7 +76,7 @@ Status require_sharded(const dist_value* value, const char* call) noexcept {
   return check_sharded(*capi::unwrap(value), call);
 }
 
-// The axis of this name in the device's replica.
+// Finds the axis with this name in the device's replica.
 Status find_axis(dist_replica* device, const char* name, const char* call, DeviceTeam** out_team,
                  std::size_t* out_axis) noexcept {
   DIST_TRY(require(device, call, "device"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metric.h: metrics and losses.
+// metric.h: metrics and average losses.
 #include "core/metric/metric.hpp"
 #include "core/strategy/metric_result.hpp"
 
@@ -26,8 +26,7 @@ Status from_outside(dist_strategy* strategy, dist_metric* metric, const char* ca
   return turn->begin(capi::unwrap(strategy), call);
 }
 
-// How many replicas there are, of a loss: `replica` is NULL where dist_get_replica() found the cross-replica
-// context.
+// The number of replicas for a loss. `replica` is NULL if dist_get_replica() found cross-replica context.
 Status read_replicas(dist_replica* replica, const char* call, int32_t* out_num_replicas) noexcept {
   *out_num_replicas = kOutsideReplicas;
   if (replica == nullptr) return kOk;

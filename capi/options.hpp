@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that functions of several headers read, and structs and texts that are written for the caller.
+// Shared by several headers: reading options, and writing structs and texts for the caller.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,21 @@
 
 namespace dist::capi {
 
-// NULL gives the defaults. Checked.
+// NULL selects the defaults. The result has been checked.
 Status read_communication(const dist_communication_options* given, Communication* out) noexcept;
 
-// `text` and its end mark; INVALID_ARGUMENT where there is no room.
+// Writes `text` with its NUL; INVALID_ARGUMENT if there is not enough room.
 Status write_text(const char* text, char* out, std::size_t size_bytes, const char* call) noexcept;
 
-// Whether a struct that is written for the caller has room for more than its size.
+// Checks that an output struct has room for more than its size fields.
 template <class Struct>
 Status check_room(const Struct& out, const char* name) noexcept {
   if (out.struct_size >= 2 * sizeof(uint32_t)) return kOk;
   return invalid_argument("%s.struct_size is %u: begin with the INIT macro", name, out.struct_size);
 }
 
-// As much of `all` as the caller's version has; its struct_size stays.
+// Writes as much of `all` as the caller's version of the struct has room for. Does not change its
+// struct_size.
 template <class Struct>
 Status write_struct(const Struct& all, Struct* out, const char* name) noexcept {
   DIST_TRY(check_room(*out, name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitions as the host gives them.
+// Reads partitions from the host.
 #pragma once
 
 #include "capi/guard.hpp"
@@ -7,7 +7,7 @@
 
 namespace dist::capi {
 
-// Not checked yet, but for what is needed to read it.
+// Checks only what is needed to read it.
 Status read_partition(const dist_partition* given, const char* call, Partition* out) noexcept;
 
 }  // namespace dist::capi

@@ -9,7 +9,7 @@ using namespace dist::capi;
 
 namespace {
 
-// `divide` gets what is divided.
+// `divide` receives the variable to divide.
 template <class Divide>
 dist_status divide(const char* call, const int64_t* shape, size_t ndim, int32_t axis, int64_t element_bytes,
                    const int64_t* out, Divide&& divide) noexcept {

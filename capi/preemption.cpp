@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// preemption.h: jobs that save a checkpoint before they lose a machine.
+// preemption.h: saving a checkpoint before a job loses a machine.
 #include "core/strategy/preemption.hpp"
 
 #include <memory_resource>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of the names of variables on parameter servers.
+// Checks lists of names of variables on parameter servers.
 #pragma once
 
 #include "capi/guard.hpp"
 
 namespace dist::capi {
 
-// At least one, and none of them NULL.
+// There must be at least one name, and none may be NULL.
 inline Status check_names(const char* const* names, std::size_t n, const char* call) noexcept {
   DIST_TRY(check_list(names, n, call, "names"));
   if (n == 0) return invalid_argument("%s: n is 0; name a variable", call);

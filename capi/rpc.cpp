@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rpc.h: methods of other processes.
+// rpc.h: remote procedure calls.
 #include "capi/guard.hpp"
 #include "capi/host_function.hpp"
 #include "capi/options.hpp"
@@ -25,7 +25,7 @@ dist_status call_method(const RpcContext& context, Value* arguments, Value** out
   const auto& method = *static_cast<const HostMethod*>(host);
   const dist_rpc_context given{context.method, wrap(context.cancel), context.timeout_ns};
   dist_value* value = nullptr;
-  // What a method lets out ends its call alone.
+  // An exception from a method ends only its own call.
   const dist_status status =
       guard([&] { return Status(method.fn(&given, wrap(arguments), &value, method.user_data)); });
   *out_value = capi::unwrap(value);

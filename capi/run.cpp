@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run.h: running replicas, what a replica knows of itself, and the object that asks to end early.
+// run.h: running functions on replicas, the properties of a replica, and cancel objects.
 #include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "core/base/cancel.hpp"
@@ -45,7 +45,7 @@ Status check_run(dist_strategy* strategy, bool has_function, const char* call, R
   return pool_for_run(unwrap(strategy), call, out_pool);
 }
 
-// TensorFlow's options are flags, which libdist takes without needing them.
+// TensorFlow's options are flags, which libdist accepts but does not need.
 Status check_flags(const dist_run_options& options) noexcept {
   const int32_t batch = options.enable_dynamic_batch_size;
   if (batch < -1 || batch > 1) {

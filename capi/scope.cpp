@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scope.h: the strategy and replica that a thread is with.
+// scope.h: the current strategy and replica of a thread.
 #include "core/strategy/scope.hpp"
 
 #include "capi/guard.hpp"

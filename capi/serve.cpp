@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// serve.h: requests, each on one free replica.
+// serve.h: requests, each handled by one replica.
 #include "capi/guard.hpp"
 #include "capi/submission.hpp"
 #include "core/run/current.hpp"
@@ -112,7 +112,7 @@ dist_status dist_serve(dist_strategy* strategy, int32_t replica_id) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_serve", "strategy"));
     DIST_TRY(check_enter(unwrap(strategy)));
-    // dist_strategy_shutdown() may come meanwhile.
+    // dist_strategy_shutdown() may be called meanwhile.
     const auto kept = Ref<Strategy>::share(&unwrap(strategy));
     return unwrap(strategy).instances().serve_here(GlobalReplica{replica_id});
   });

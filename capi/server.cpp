@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// server.h: tasks that a coordinator gives work to.
+// server.h: the tasks that work for a coordinator.
 #include <vector>
 
 #include "capi/cluster.hpp"
@@ -30,7 +30,7 @@ using HostUpdate = HostFunction<dist_server_update_fn>;
 dist_status call_closure(Closure& closure, Value* arguments, Value** out_value, void* host) {
   const auto& function = *static_cast<const HostClosure*>(host);
   dist_value* value = nullptr;
-  // What a function lets out ends its closure alone.
+  // An exception from a function ends only its own closure.
   const dist_status status = guard([&] {
     return Status(
         function.fn(reinterpret_cast<dist_closure*>(&closure), wrap(arguments), &value, function.user_data));

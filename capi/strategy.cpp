@@ -16,7 +16,7 @@ using namespace dist::capi;
 
 namespace {
 
-// The table of a strategy of the host's own.
+// The function table of a strategy defined by the host.
 Status read_functions(const dist_strategy_options& options, HostStrategy* out) noexcept {
   if (options.functions == nullptr) return kOk;
   dist_strategy_functions known;
@@ -42,7 +42,7 @@ Status read_executor(const dist_executor* executor, Executor* out) noexcept {
   return kOk;
 }
 
-// The axes' names are copied by the strategy, not here.
+// The strategy copies the names of the axes.
 Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes, MeshOptions* out) noexcept {
   DIST_TRY(check_list(options.axes, options.num_axes, "dist_strategy_create", "options->axes",
                       "options->num_axes"));

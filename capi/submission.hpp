@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests and items of batches ask for alike: serve.h, batch.h.
+// Shared by requests and items of batches (serve.h, batch.h): reading their options.
 #pragma once
 
 #include "capi/guard.hpp"
@@ -18,7 +18,8 @@ inline void call_done(HostWork& work, void (*function)(), void* user_data) {
   reinterpret_cast<dist_done_fn>(function)(wrap(&work), user_data);
 }
 
-// The fields that dist_submit_options and dist_item_options have in common. `name` is the struct's.
+// Reads the fields that dist_submit_options and dist_item_options have in common. `name` is the name of the
+// struct.
 template <class Options>
 Status read_asking(const Options& given, const char* name, Submission* out) noexcept {
   char field[64];

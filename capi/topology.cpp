@@ -12,7 +12,7 @@ using namespace dist::capi;
 
 namespace {
 
-// What all ways of making one have in common: `make` gets the memory.
+// The common part of all functions that create a topology. `make` receives the memory.
 template <class Make>
 dist_status create(const char* call, const dist_topology_options* options, dist_topology** out, Make&& make) {
   return guard([&]() -> Status {
@@ -46,7 +46,7 @@ dist_status name_at(NameOf of, const dist_topology* topology, const int32_t* coo
   });
 }
 
-// Where arrays are empty there is no pointer to them.
+// Empty arrays have no pointer.
 const int32_t* or_null(const int32_t* numbers, std::size_t size) noexcept {
   return size == 0 ? nullptr : numbers;
 }
@@ -179,7 +179,7 @@ dist_status dist_topology_explain(const dist_topology* topology, dist_text_fn fn
 
 namespace {
 
-// `make` gets the topology.
+// `make` receives the topology.
 template <class Make>
 dist_status create(const char* call, dist_topology* topology, dist_device_assignment** out, Make&& make) {
   return guard([&]() -> Status {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of topology.h.
+// Handle conversions for topology.h.
 #pragma once
 
 #include "capi/guard.hpp"

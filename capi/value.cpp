@@ -14,7 +14,7 @@ using namespace dist::capi;
 
 namespace {
 
-// Handles are the objects' addresses, so that a host's array of handles is an array of pointers to objects.
+// Handles are the addresses of objects, so an array of handles is an array of pointers to objects.
 Status unwrap_items(dist_value* const* items, size_t n, const char* call,
                     std::span<Value* const>* out) noexcept {
   DIST_TRY(check_list(items, n, call, "items"));
@@ -36,7 +36,7 @@ dist_status call_component(GlobalReplica replica, int32_t num_replicas, Value** 
   return status;
 }
 
-// What every function that makes a value does around its own part.
+// The common part of all functions that create a value.
 template <class Make>
 dist_status create(dist_strategy* strategy, dist_value** out_value, const char* call, Make&& make) {
   return guard([&]() -> Status {
@@ -68,7 +68,7 @@ dist_status dist_value_create_tensor(dist_strategy* strategy, const dist_tensor*
       strategy, out_value, "dist_value_create_tensor", [&](Memory& memory, ValueRef* out) -> Status {
         DIST_TRY(require(tensor, "dist_value_create_tensor", "tensor"));
         TensorSize size;
-        DIST_TRY(check_tensor(*tensor, "tensor", &size));  // data too, which the core lets come later
+        DIST_TRY(check_tensor(*tensor, "tensor", &size));  // data too; core allows it to be set later
         return Value::copy_tensor(memory, *tensor, out);
       });
 }

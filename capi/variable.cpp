@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variable.h: variables, from outside the replicas and inside them.
+// variable.h: variables, outside and inside replicas.
 #include "core/value/variable.hpp"
 
 #include "capi/collective.hpp"
@@ -16,7 +16,7 @@ using namespace dist::capi;
 
 namespace {
 
-// A host's function for the initial value, or its tensor.
+// The initial value: a host function or a tensor.
 class HostInitial {
  public:
   HostInitial(const dist_tensor* tensor, const dist_variable_options& options) noexcept
@@ -63,7 +63,7 @@ VariableHome home_of(Strategy& strategy) noexcept {
   return {strategy.layout(), Ref<ReplicaNumbers>::share(&strategy.numbers())};
 }
 
-// What every function that gives a new value of a variable does around its own part.
+// The common part of all functions that return a variable's value.
 template <class Make>
 dist_status give(dist_variable* variable, dist_value** out_value, const char* name, Make&& make) {
   return guard([&]() -> Status {
@@ -91,7 +91,7 @@ dist_status change(dist_strategy* strategy, dist_variable* variable, int32_t how
   });
 }
 
-// Calls body(self, context, caller) inside a replica. The options' text is used until it returns.
+// Calls body(self, context, caller) inside a replica. The text in the options is used until it returns.
 template <class Body>
 dist_status inside(dist_replica* replica, dist_variable* variable, const dist_collective_options* options,
                    const char* name, Body&& body) {

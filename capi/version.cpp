@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// version.h: what is replaced while runs see it.
+// version.h: data that is replaced while runs use it.
 #include "core/run/versions.hpp"
 
 #include "capi/guard.hpp"
@@ -17,7 +17,7 @@ Status check_process(const Versions& versions, const char* call) noexcept {
   return failed_precondition("%s(): this is a forked child of the process that made the versions", call);
 }
 
-// A run that is not over may see what is waited for.
+// Fails inside a run, which may still see the version that the call would wait for.
 Status check_outside(const char* call) noexcept {
   const Current& here = current();
   const Replica* const inside = here.replica != nullptr ? here.replica : here.detached;

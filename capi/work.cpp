@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// work.h: work that is under way or planned.
+// work.h: collectives in progress and planned collectives.
 #include "core/async/work.hpp"
 
 #include "capi/guard.hpp"
@@ -11,7 +11,7 @@ using namespace dist::capi;
 
 namespace {
 
-// Of the replica that this thread is inside; NULL for none.
+// The works of the replica that this thread is inside; NULL: none.
 const WorkList* works_here() noexcept {
   Replica* const here = replica_here();
   return here == nullptr ? nullptr : &here->works();
@@ -30,7 +30,7 @@ dist_status on_work(dist_work* work, const char* name, Body&& body) {
   });
 }
 
-// What only a collective's work has.
+// For works of collectives only.
 template <class Body>
 dist_status on_collective(dist_work* work, const char* name, Body&& body) {
   return on_work(work, name, [&](HostWork& any) -> Status {

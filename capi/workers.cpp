@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// workers.h: how workers reach each other.
+// workers.h: the connection between workers.
 #include "capi/workers.hpp"
 
 #include "capi/guard.hpp"

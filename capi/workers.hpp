@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of workers.h.
+// Handle conversions for workers.h.
 #pragma once
 
 #include "core/engine/network.hpp"

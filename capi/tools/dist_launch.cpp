@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist-launch: starts the workers of a job, and ends when they have. README.md says what it promises.
+// dist-launch: starts the workers of a job and waits until they have ended. README.md documents it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -21,7 +21,7 @@ namespace dist::launch {
 namespace {
 
 constexpr int kUsage = 2;
-// MAX_ARG_STRLEN of Linux: of one variable with its name and its end.
+// Linux's MAX_ARG_STRLEN: the maximum size of a variable, including its name and NUL.
 constexpr std::size_t kMaxVariableBytes = 131072;
 
 int complain(int status, const std::string& why) {
@@ -38,7 +38,7 @@ int print(const std::string& text) {
   return 0;
 }
 
-// What dist-launch opens must not become its standard input, output or error.
+// Opens missing standard descriptors, so that no file opened later becomes standard input, output or error.
 bool open_missing() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) return false;
@@ -46,7 +46,8 @@ bool open_missing() {
   return true;
 }
 
-// Signals come by the descriptor from here on, but for those that whoever started dist-launch has it ignore.
+// From here on, signals are delivered through the descriptor, except those that were ignored when dist-launch
+// started.
 bool take_over_signals(Inherited* inherited, int* out) {
   sigset_t taken;
   sigemptyset(&taken);
@@ -57,7 +58,7 @@ bool take_over_signals(Inherited* inherited, int* out) {
   }
   for (const int signal : {SIGCHLD, SIGCONT}) {
     struct sigaction usual = {};
-    usual.sa_handler = SIG_DFL;  // an ignored SIGCHLD would leave no ends to be read
+    usual.sa_handler = SIG_DFL;  // if it were ignored, the ends of tasks could not be read
     if (sigaction(signal, &usual, nullptr) != 0) return false;
     sigaddset(&taken, signal);
   }
@@ -69,7 +70,7 @@ bool take_over_signals(Inherited* inherited, int* out) {
   return *out >= 0;
 }
 
-// 0, or the exit status with *why.
+// Returns 0, or the exit status and sets *why.
 int prepare(JobSetup* setup, std::string* why) {
   const Options& options = setup->options;
   const char* const secret = getenv("DIST_JOB_SECRET");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fd: a file descriptor that is closed with its owner.
+// Fd: owns a file descriptor and closes it.
 #pragma once
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ class Fd {
   int fd_ = -1;
 };
 
-// A pipe that no program started from here has; false with errno.
+// Creates a pipe that is closed on exec. Returns false and sets errno on failure.
 bool make_pipe(Fd* read_end, Fd* write_end) noexcept;
 
 }  // namespace dist::launch

@@ -26,7 +26,7 @@ int64_t now() noexcept {
   return int64_t{time.tv_sec} * kSecond + time.tv_nsec;
 }
 
-// Before the restart of that number, from 1.
+// The delay before a restart; the first one has number 1.
 int64_t delay_of(int32_t restart) noexcept {
   return restart > 6 ? kLongestDelay : std::min(kLongestDelay, kFirstDelay << (restart - 1));
 }
@@ -43,7 +43,7 @@ std::string signal_name(int signal) {
 }
 
 std::string prefix_of(const std::string& name, std::size_t place, bool is_coloured) {
-  // Red is left to errors.
+  // Red is reserved for errors.
   static constexpr const char* kColours[] = {"36", "32", "33", "35", "34", "96"};
   const std::string plain = "[" + name + "]";
   if (!is_coloured) return plain + " ";
@@ -120,7 +120,7 @@ void Job::start(Task& task) {
   task.err.from = std::move(started.err);
 }
 
-// ---- Waiting, and output ----------------------------------------------------------------------------
+// ---- Waiting and output -----------------------------------------------------------------------------
 
 int Job::timeout_ms() const {
   int64_t next = deadline_;
@@ -167,8 +167,8 @@ void Job::read_from(Stream& stream) {
   stream.prefixer.feed({bytes, static_cast<std::size_t>(n)}, stream.to->queue());
 }
 
-// What is there when the task has ended. Nobody waits for the end of the stream: a process that has left the task's group
-// may hold it open.
+// Reads what is available when the task has ended. It does not wait for the end of the stream, because a
+// process that has left the task's group may hold it open.
 void Job::drain(Stream& stream) {
   if (!stream.from.is_open()) return;
   int left = 0;
@@ -203,7 +203,7 @@ void Job::write_to(Sink& sink) {
   }
 }
 
-// ---- Signals, and ends ------------------------------------------------------------------------------
+// ---- Signals and ends of tasks ----------------------------------------------------------------------
 
 void Job::take_signals() {
   signalfd_siginfo told;
@@ -212,7 +212,8 @@ void Job::take_signals() {
     const auto signal = static_cast<int>(told.ssi_signo);
     switch (signal) {
       case SIGCHLD:
-        // Ends that come together are told as one, by the first of them: the others may follow from it.
+        // If several tasks have ended, judge the one that was reported first, because it may have caused the
+        // others.
         for (Task& task : tasks_) {
           if (task.pid > 0 && task.pid == static_cast<pid_t>(told.ssi_pid)) reap(task);
         }
@@ -234,7 +235,7 @@ void Job::take_signals() {
 }
 
 void Job::told_to_end(int signal) {
-  if (is_over_) {  // what is left is to be read by somebody who does not come
+  if (is_over_) {  // the reader of the remaining output does not respond
     out_.drop();
     own_err_.drop();
     if (status_ == 0) status_ = 128 + signal;
@@ -246,7 +247,7 @@ void Job::told_to_end(int signal) {
   }
   if (phase_ == Phase::kEnding) return send_all(signal);
   told_by_ = signal;
-  // What the chief has ended with is the job's already.
+  // After the chief has ended, the job keeps the chief's status.
   finish_with(phase_ == Phase::kClosing ? status_ : 128 + signal, "");
   say(signal_name(signal) + " was sent on to all tasks" +
       (signal == SIGINT ? "; SIGINT again kills them" : ""));
@@ -259,7 +260,7 @@ void Job::reap(Task& task) {
       end.si_pid == 0) {
     return;
   }
-  // While the leader is not reaped its group's number is that of no other one.
+  // Until the leader is reaped, the number of its group cannot be reused.
   kill(-task.pid, SIGKILL);
   keeper_.remove(task.pid);
   waitpid(task.pid, nullptr, 0);
@@ -281,8 +282,8 @@ void Job::judge(Task& task, const siginfo_t& end) {
   if (setup_.options.ps > 0 && plan_of(task).is_chief()) begin_closing();
 }
 
-// A worker alone can be started again beside the others: what a ps had in its memory, and what the chief knew of the work,
-// is gone with it. Who hears that from the others is the chief.
+// Only a worker can be restarted on its own. The variables of a ps, and the chief's knowledge of the work,
+// are lost with them. The chief learns of a lost ps from its own calls.
 Job::Answer Job::answer_to(const Task& failed) const {
   const Options& options = setup_.options;
   const bool is_restart_left = num_restarts_ < options.restarts;
@@ -340,7 +341,7 @@ void Job::go_on_without(const Task& task, const std::string& how) {
   say(how + "; no restart is left: the job goes on without " + (is_any_left ? "it" : "any worker"));
 }
 
-// Nobody runs: some may be about to be started.
+// No task is running, but some may be about to start.
 void Job::on_all_ended() {
   if (phase_ == Phase::kRestarting) {
     phase_ = Phase::kRunning;
@@ -356,7 +357,7 @@ void Job::on_all_ended() {
   is_over_ = true;
   deadline_ = kNever;
   if (!cause_.empty()) say(cause_);
-  // Who told it to end does not wait for who reads its output, either.
+  // If it was told to end, it does not wait forever for the reader of its output, either.
   if (told_by_ != 0) deadline_ = now() + setup_.options.grace_ns;
 }
 
@@ -392,7 +393,7 @@ void Job::start_nobody() {
 void Job::end_all(int signal) {
   start_nobody();
   send_all(signal);
-  // Who is stopped would not see it.
+  // A stopped task would not handle the signal.
   send_all(SIGCONT);
   deadline_ = now() + setup_.options.grace_ns;
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job: the tasks of this machine from their start to their end. One thread waits for signals, output and deadlines in one
-// poll(), so that nothing of what happens is missed and nothing runs at the same time as something else.
+// Job: the tasks of this machine from start to end.
 //
-//     kRunning ── with ps: the chief ends well ──► kClosing  the others may end by themselves
+// Invariant: a single thread waits for signals, output and deadlines in one poll(), so no event is missed and
+// no two handlers run at the same time.
+//
+//     kRunning ── with ps: the chief succeeds ──► kClosing    the others may end by themselves
 //        │ ▲                                          │
-//        │ └── all have ended ── kRestarting          │      all are ended, to be started again
+//        │ └── all have ended ── kRestarting          │        all are being ended, then started again
 //        │                                            ▼
-//        └── a failure, a signal, no output ───────► kEnding all are ended
+//        └── a failure, a signal, no output ───────► kEnding  all are being ended
 //
-// Without ps a job is over when all its tasks have ended well.
+// Without ps, a job is over when all of its tasks have succeeded.
 #pragma once
 
 #include <signal.h>
@@ -31,29 +33,29 @@ struct pollfd;
 
 namespace dist::launch {
 
-// Of dist-launch itself, where it is not the command line.
+// Exit status if dist-launch itself failed, except for an invalid command line.
 inline constexpr int kLauncherFailed = 125;
 
-// What stays the same for as long as the job lasts.
+// Does not change while the job lasts.
 struct JobSetup {
   Options options;
   Program program;
   Inherited inherited;
   std::vector<PlannedTask> tasks;  // of all machines
   std::string secret;
-  int signals = -1;  // a signalfd of those that are blocked
+  int signals = -1;  // a signalfd for the blocked signals
 };
 
 class Job {
  public:
   explicit Job(const JobSetup& setup);
-  // The exit status.
+  // Runs the job and returns the exit status.
   int run();
 
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   enum class Phase : uint8_t { kRunning, kRestarting, kClosing, kEnding };
-  // What becomes of the job when a task has failed.
+  // What to do when a task has failed.
   enum class Answer : uint8_t { kEnd, kRestartTask, kRestartJob, kGoOn };
 
   struct Stream {
@@ -62,10 +64,10 @@ class Job {
     Sink* to;
   };
   struct Task {
-    std::size_t place;  // in the setup's
+    std::size_t place;  // index in the setup's tasks
     Stream out;
     Stream err;
-    pid_t pid = -1;  // -1: it does not run
+    pid_t pid = -1;  // -1: not running
     int32_t restarts = 0;
     int64_t start_at = kNever;
   };
@@ -93,14 +95,14 @@ class Job {
   void restart_task(Task& task, const std::string& how);
   void restart_job(const std::string& how);
   void go_on_without(const Task& task, const std::string& how);
-  // Counts it, and has the delay before it.
+  // Counts a restart and returns the delay before it.
   int64_t next_restart(std::string* which);
   void on_all_ended();
   void on_deadline();
 
-  // Those that run may end by themselves within the grace.
+  // The running tasks may end by themselves within the grace period.
   void begin_closing();
-  // Further tasks do not start; those that run get the signal, and have the grace.
+  // No further task starts; running ones get the signal and have the grace period to end.
   void end_all(int signal);
   void start_nobody();
   void finish_with(int status, std::string cause);
@@ -114,17 +116,17 @@ class Job {
   Keeper keeper_;
   Sink out_;
   Sink own_err_;
-  Sink& err_;  // out_ where both are one file: lines are not mixed there either
+  Sink& err_;  // out_ if both are the same file, so that lines are not mixed
   std::vector<Task> tasks_;
   Phase phase_ = Phase::kRunning;
   int32_t num_restarts_ = 0;
   int32_t num_interrupts_ = 0;
   int told_by_ = 0;            // the signal that ends the job
-  int64_t deadline_ = kNever;  // of those that are to end
-  int64_t restart_after_ = 0;  // ns, of the whole job
-  bool is_over_ = false;       // nobody runs, and nobody will
+  int64_t deadline_ = kNever;  // for tasks that must end
+  int64_t restart_after_ = 0;  // in ns, for restarting the whole job
+  bool is_over_ = false;       // nothing runs or will be started
   int status_ = 0;
-  std::string cause_;  // of status_; said when all have ended
+  std::string cause_;  // reason for status_; printed when all tasks have ended
 };
 
 }  // namespace dist::launch

@@ -14,7 +14,8 @@
 namespace dist::launch {
 namespace {
 
-// In the keeper: nothing of the launcher's is held open, no signal of a terminal comes here, until the pipe ends.
+// Runs in the keeper: closes the launcher's descriptors, blocks signals, and reads from the pipe until it
+// ends.
 [[noreturn]] void keep(int from) noexcept {
   sigset_t all;
   sigfillset(&all);
@@ -53,7 +54,7 @@ Keeper::~Keeper() {
 }
 
 void Keeper::tell(pid_t number) const noexcept {
-  // So few bytes go whole or not at all; without a keeper (EPIPE) the tasks are still ended by the launcher.
+  // A write of so few bytes is atomic. Without a keeper (EPIPE), the launcher still ends the tasks itself.
   while (write(to_.get(), &number, sizeof number) < 0 && errno == EINTR) continue;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper: a small process that outlives a launcher which is killed, and then kills the process groups of its tasks. A task
-// itself dies with the launcher by PR_SET_PDEATHSIG; what it has started does not, and would stay.
+// Keeper: a small process that survives if the launcher is killed, and then kills the process groups of its
+// tasks. The tasks themselves die with the launcher because of PR_SET_PDEATHSIG, but the processes that they
+// started do not.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +15,15 @@ class Keeper {
   Keeper() = default;
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
-  // With no group left it ends by itself.
+  // The process ends by itself when no group is left.
   ~Keeper();
 
-  // False with errno.
+  // Returns false and sets errno on failure.
   bool start();
-  // From the process that leads the group, before it becomes a program: there is then no time at which nobody knows it.
+  // Called by the group's leader before it executes the program, so the keeper knows every group from the
+  // beginning.
   void add(pid_t group) const noexcept { tell(group); }
-  // Before the group's leader is reaped: until then its number is no other group's.
+  // Called before the group's leader is reaped: until then, its number cannot be reused.
   void remove(pid_t group) const noexcept { tell(-group); }
 
  private:

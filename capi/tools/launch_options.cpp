@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// getopt_long() finds the options; here are their words and ranges.
+// The command line: getopt_long() splits it into options, and this file has their names, ranges and help.
 #include "capi/tools/launch_options.hpp"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 
 namespace dist::launch {
 
-// 80 columns.
+// At most 80 columns.
 const char kHelp[] =
     "Usage: dist-launch -n W [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
     "Starts PROGRAM as W workers of one job on this machine, and ends when they have\n"
@@ -82,7 +82,7 @@ const char kHelp[] =
 
 namespace {
 
-// Of options without a letter.
+// Options without a short form.
 enum : int {
   kReplicas = 256,
   kChief,
@@ -112,7 +112,7 @@ const option kOptions[] = {{"workers", required_argument, nullptr, 'n'},
                            {"version", no_argument, nullptr, kVersion},
                            {nullptr, 0, nullptr, 0}};
 
-// A text of the command line in a message: one line, and not a long one.
+// Quotes a text from the command line for a message: on one line, and shortened.
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 60;
   std::string safe = "\"";
@@ -121,7 +121,7 @@ std::string shown(std::string_view text) {
   return safe + (text.size() > kMost ? "...\"" : "\"");
 }
 
-// "--grace", or "-n" of a short option.
+// "--grace", or "-n" for a short option.
 std::string name_of(int key) {
   for (const option* one = kOptions; one->name != nullptr; ++one) {
     if (one->val == key && key >= kReplicas) return std::string("--") + one->name;
@@ -143,9 +143,9 @@ class Parser {
   void check_hosts();
   void check_local();
 
-  // Whether it is one; `what` begins the message that it is not.
+  // Returns whether the text is a valid number; `what` begins the error message.
   bool take_number(const std::string& what, std::string_view text, int32_t least, int32_t most, int32_t* out);
-  // The first fault is the one that is told.
+  // Only the first error is reported.
   void refuse(std::string why) {
     if (parsed_.asked == Asked::kNonsense) return;
     parsed_.asked = Asked::kNonsense;
@@ -179,7 +179,7 @@ void Parser::take_restart(std::string_view text) {
 
 void Parser::take_grace(std::string_view text) {
   double seconds = 0;
-  // from_chars() would take "inf", "nan" and a sign, too.
+  // from_chars() would also accept "inf", "nan" and a sign.
   const bool begins = !text.empty() && text.front() >= '0' && text.front() <= '9';
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
@@ -198,7 +198,7 @@ bool is_name(std::string_view host) {
   });
 }
 
-// In brackets, perhaps with the name of an interface: [fe80::1%eth0].
+// An address in brackets, possibly with an interface: [fe80::1%eth0].
 bool is_bracketed_ipv6(std::string_view host) {
   std::string inside(host.substr(1, host.size() - 2));
   const std::size_t zone = inside.find('%');
@@ -258,7 +258,7 @@ void Parser::take(int key, const char* text) {
     case 'n': take_number("-n", text, 1, DIST_MAX_CLUSTER_TASKS, &options_.workers); break;
     case kReplicas: take_number("--replicas", text, 1, DIST_MAX_REPLICAS, &options_.replicas); break;
     case kChief: options_.chief = true; break;
-    // A worker and the chief have room, too.
+    // Leaves room for a worker and the chief.
     case kPs: take_number("--ps", text, 1, kMaxLocalTasks - 2, &options_.ps); break;
     case kRestarts: take_number("--restarts", text, 0, kMaxRestarts, &options_.restarts); break;
     case kRestart: take_restart(text); break;
@@ -336,7 +336,7 @@ void Parser::check_local() {
                   std::to_string(kMaxLocalTasks) + " tasks on one machine");
   }
   if (!has_ps) return;
-  // From here on such a job has the places of one with --chief, and one more of them than -n says.
+  // From here on, the job is treated like one with --chief and one more worker than given by -n.
   options_.chief = true;
   ++options_.workers;
 }
@@ -355,7 +355,7 @@ void Parser::check_whole() {
 
 Parsed Parser::parse(int argc, char** argv) {
   opterr = 0;
-  optind = 0;  // from the start again, also in a program that has used it before
+  optind = 0;  // starts over even if getopt was used before
   for (int key; (key = getopt_long(argc, argv, "+:n:h", kOptions, nullptr)) != -1;) {
     if (key == 'h' || key == kVersion) {
       parsed_.asked = key == 'h' ? Asked::kHelp : Asked::kVersion;
@@ -365,7 +365,7 @@ Parsed Parser::parse(int argc, char** argv) {
       refuse(name_of(optopt) + " needs a value");
     } else if (key == '?') {
       if (optopt >= kReplicas) refuse(name_of(optopt) + " takes no value");
-      // getopt tells of a letter which it was. It has gone past a word.
+      // For a short option getopt reports the letter; for a word, only the position after it.
       if (optopt != 0) refuse("-" + std::string(1, static_cast<char>(optopt)) + " is no option");
       refuse(shown(argv[optind - 1]) + " is no option, or the beginning of several");
     } else {

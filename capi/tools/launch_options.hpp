@@ -14,25 +14,25 @@ inline constexpr int32_t kMaxGraceSeconds = 86400;
 
 enum class RestartWhat : uint8_t { kTask, kJob };
 
-// A machine of --hosts.
+// A machine in --hosts.
 struct Host {
-  std::string name;  // as it stands in addresses: IPv6 in brackets
+  std::string name;  // as used in addresses: IPv6 in brackets
   int32_t num_tasks = 1;
 };
 
 struct Options {
-  int32_t workers = 0;   // of all machines, the chief among them, also that of --ps
+  int32_t workers = 0;   // on all machines, including the chief (also that of --ps)
   int32_t replicas = 0;  // 0: not given
-  int32_t ps = 0;        // more: the chief's end is the job's
+  int32_t ps = 0;        // if positive, the chief decides when the job ends
   bool chief = false;
-  int32_t restarts = 0;  // of the whole job
+  int32_t restarts = 0;  // for the whole job
   RestartWhat restart = RestartWhat::kTask;
-  std::vector<Host> hosts;  // none: this machine alone
+  std::vector<Host> hosts;  // empty: only this machine
   int32_t index = 0;        // of this machine in hosts
   int32_t first_port = 29500;
   int64_t grace_ns = 10'000'000'000;
   bool prefix = true;
-  char** program = nullptr;  // with its arguments and a NULL
+  char** program = nullptr;  // with its arguments and a final NULL
 };
 
 enum class Asked : uint8_t { kRun, kHelp, kVersion, kNonsense };
@@ -40,10 +40,10 @@ enum class Asked : uint8_t { kRun, kHelp, kVersion, kNonsense };
 struct Parsed {
   Asked asked = Asked::kRun;
   Options options;
-  std::string error;  // of nonsense: what is wrong, without an end of line
+  std::string error;  // for kNonsense: the problem, without a newline
 };
 
-// Changes nothing but getopt's own variables, and prints nothing.
+// Changes nothing but getopt's variables, and prints nothing.
 Parsed parse_options(int argc, char** argv);
 
 extern const char kHelp[];

@@ -12,7 +12,7 @@ void LinePrefixer::feed(std::string_view bytes, std::string* out) {
       bytes.remove_prefix(1);
       continue;
     }
-    // Only now: a line of just that length is not followed by an empty one.
+    // Only when more follows, so that a line of exactly this length is not followed by an empty one.
     if (line_.size() == kMaxLineBytes) end_line(out);
     const std::size_t part = std::min({bytes.find('\n'), bytes.size(), kMaxLineBytes - line_.size()});
     line_.append(bytes, 0, part);

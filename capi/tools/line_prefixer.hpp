@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinePrefixer: makes whole lines with a prefix out of a stream's pieces. Any byte but a newline is passed on as it is.
+// LinePrefixer: splits a stream into lines and adds a prefix to each. All other bytes are passed on
+// unchanged.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +11,22 @@ namespace dist::launch {
 
 class LinePrefixer {
  public:
-  // Of a line without its end; a longer one is cut there and goes on in a line of its own, with the prefix again.
+  // Maximum length of a line without its newline. A longer one is split into several lines, each with the
+  // prefix.
   static constexpr std::size_t kMaxLineBytes = 65536;
 
   explicit LinePrefixer(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  // Appends the lines that `bytes` completes to `out`. The rest is kept, never more than kMaxLineBytes.
+  // Appends the lines completed by `bytes` to `out`, and keeps the rest, which is at most kMaxLineBytes.
   void feed(std::string_view bytes, std::string* out);
-  // The stream has ended: a last line without an end gets one.
+  // The stream has ended: adds a newline to an incomplete last line.
   void finish(std::string* out);
 
  private:
   void end_line(std::string* out);
 
   const std::string prefix_;
-  std::string line_;  // begun, not ended
+  std::string line_;  // the incomplete line
 };
 
 }  // namespace dist::launch

@@ -13,7 +13,7 @@
 namespace dist::launch {
 namespace {
 
-// A socket that is bound to a free port; not open, with errno.
+// A socket bound to a free port; not open if that failed, with errno set.
 Fd bind_free_port(uint16_t* port) {
   Fd found(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
@@ -21,7 +21,7 @@ Fd bind_free_port(uint16_t* port) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
-  // So that the port is not kept back from the task that is to have it.
+  // Otherwise the port might be blocked for the task that needs it.
   const int on = 1;
   if (!found.is_open() || setsockopt(found.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       bind(found.get(), any, size) != 0 || getsockname(found.get(), any, &size) != 0) {
@@ -35,7 +35,7 @@ Fd bind_free_port(uint16_t* port) {
 
 bool find_free_ports(int32_t n, std::vector<uint16_t>* out) {
   constexpr int kMostTries = 1024;
-  std::vector<Fd> held;  // until all are found, so that none is found twice
+  std::vector<Fd> held;  // kept open until all ports are found, so that they differ
   for (int tries = 0; static_cast<int32_t>(out->size()) < n; ++tries) {
     if (tries == kMostTries) {
       errno = EADDRINUSE;
@@ -45,7 +45,7 @@ bool find_free_ports(int32_t n, std::vector<uint16_t>* out) {
     Fd found = bind_free_port(&port);
     if (!found.is_open()) return false;
     held.push_back(std::move(found));
-    // With SO_REUSEADDR a system that has few ports left may give one twice.
+    // With SO_REUSEADDR, a system that is short of ports may return one twice.
     if (std::find(out->begin(), out->end(), port) == out->end()) out->push_back(port);
   }
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job of one machine gets from the system: ports, and a secret.
+// Ports and a secret for a job on one machine.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace dist::launch {
 
-// So many ports of 127.0.0.1, each of them free while they are looked for, and each another; false with errno. Until a task
-// binds its port another program can take it.
+// Finds n different free ports of 127.0.0.1. Returns false and sets errno on failure. Another program can
+// take a port until the task binds it.
 bool find_free_ports(int32_t n, std::vector<uint16_t>* out);
 
-// 256 random bits in hex; false with errno.
+// 256 random bits in hex. Returns false and sets errno on failure.
 bool make_secret(std::string* out);
 
 }  // namespace dist::launch

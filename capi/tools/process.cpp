@@ -17,7 +17,7 @@
 namespace dist::launch {
 namespace {
 
-// 0 where it can be executed, as far as its file says; else errno.
+// Returns 0 if the file looks executable, otherwise an errno value.
 int executable_error(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return errno;
@@ -31,13 +31,14 @@ int refuse(int error, const std::string& name, std::string* why) {
   return is_missing ? kNotFound : kCannotExecute;
 }
 
-// What the new process tells the launcher where it cannot become the program.
+// Sent by the new process to the launcher if it cannot execute the program.
 struct Report {
   int error;
   bool of_program;
 };
 
-// All that the new process does before it is the program: calls that are safe after fork(), and nothing else.
+// The work of the new process before it executes the program. Only async-signal-safe calls are allowed after
+// fork().
 struct Beginning {
   const Program& program;
   char** environment;
@@ -58,7 +59,7 @@ struct Beginning {
     if (setpgid(0, 0) != 0) fail();
     keeper.add(getpid());
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail();
-    // The launcher may have died before that call, so that no signal comes.
+    // The launcher may have died before the prctl() call, and then no signal comes.
     if (getppid() != launcher) _exit(kNotFound);
     const int input = open(_PATH_DEVNULL, O_RDONLY | O_CLOEXEC);
     if (input < 0 || dup2(input, STDIN_FILENO) < 0) fail();
@@ -94,10 +95,10 @@ int find_program(char** arguments, Program* out, std::string* why) {
     const std::string_view path = listed != nullptr ? listed : "/usr/local/bin:/usr/bin:/bin";
     for (std::size_t begin = 0; begin <= path.size() && error != 0;) {
       const std::size_t end = std::min(path.find(':', begin), path.size());
-      // An empty folder is the current one.
+      // An empty entry means the current folder.
       out->path = begin == end ? "./" + name : std::string(path.substr(begin, end - begin)) + "/" + name;
       const int of_this = executable_error(out->path);
-      // What is there and cannot be executed is worth more in a message than that nothing was found further on.
+      // Prefer reporting a file that cannot be executed over not finding one later in the PATH.
       if (of_this == 0 || (of_this != ENOENT && of_this != ENOTDIR)) error = of_this;
       begin = end + 1;
     }
@@ -151,7 +152,7 @@ Started start_process(const Program& program, Environment& environment, const In
   Report failed = {};
   ssize_t n = 0;
   while ((n = read(reported.get(), &failed, sizeof failed)) < 0 && errno == EINTR) continue;
-  if (n <= 0) return started;  // the pipe ended as the program began
+  if (n <= 0) return started;  // the pipe was closed when the program was executed
   keeper.remove(started.pid);
   waitpid(started.pid, nullptr, 0);
   started.pid = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a task's process begins: the program is found once, then started as leader of a process group of its own that does not
-// outlive the launcher.
+// Starts the processes of tasks. The program is located once. Each process leads its own process group and
+// dies with the launcher.
 #pragma once
 
 #include <signal.h>
@@ -14,23 +14,23 @@
 
 namespace dist::launch {
 
-// As shells have them.
+// Exit statuses as used by shells.
 inline constexpr int kCannotExecute = 126;
 inline constexpr int kNotFound = 127;
 
 struct Program {
   std::string path;
-  std::vector<char*> arguments;        // with a NULL; of the command line
-  std::vector<char*> shell_arguments;  // for a script that does not say what runs it
+  std::vector<char*> arguments;        // from the command line, with a final NULL
+  std::vector<char*> shell_arguments;  // for a script without an interpreter line
 };
 
-// As a shell finds `arguments[0]` in PATH. 0, or kNotFound or kCannotExecute with *why.
+// Locates `arguments[0]` in PATH like a shell. Returns 0, or kNotFound or kCannotExecute and sets *why.
 int find_program(char** arguments, Program* out, std::string* why);
 
-// NAME=VALUE texts, and what execve() wants of them.
+// Environment variables as NAME=VALUE, and in the form that execve() needs.
 class Environment {
  public:
-  // Of this process.
+  // Copies the environment of this process.
   Environment();
   void set(const std::string& name, const std::string& value);
   void unset(const std::string& name);
@@ -41,21 +41,21 @@ class Environment {
   std::vector<char*> pointers_;
 };
 
-// What the launcher has changed for itself, and a program is to have as it was.
+// Settings that the launcher has changed for itself, to be restored in the programs.
 struct Inherited {
   sigset_t mask;
   struct sigaction pipe_action;
 };
 
 struct Started {
-  pid_t pid = -1;           // none: `error` says why
-  int error = 0;            // errno
-  bool of_program = false;  // whether it is the program that could not be executed
-  Fd out;                   // to read; none where the task has the launcher's own
+  pid_t pid = -1;           // -1: `error` has the reason
+  int error = 0;            // an errno value
+  bool of_program = false;  // the program itself could not be executed
+  Fd out;                   // to read from; not open if the task has the launcher's own streams
   Fd err;
 };
 
-// Returns once the program is executed, or cannot be.
+// Returns after the program was executed, or has failed to.
 Started start_process(const Program& program, Environment& environment, const Inherited& inherited,
                       const Keeper& keeper, bool with_pipes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of a file's items: sorted beside them, so that one is found without a walk over all.
+// Finds items of a file by name with a sorted index, without scanning them.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace dist {
 
 using NameIndex = std::pmr::vector<std::size_t>;
 
-// Indices of `items`, sorted by name(item).
+// Sets `index` to the indices of `items`, sorted by name(item).
 template <class Items, class Name>
 void sort_by_name(const Items& items, NameIndex& index, const Name& name) {
   index.resize(items.size());
@@ -22,7 +22,7 @@ void sort_by_name(const Items& items, NameIndex& index, const Name& name) {
             [&](std::size_t a, std::size_t b) { return std::strcmp(name(items[a]), name(items[b])) < 0; });
 }
 
-// The first name that stands there twice, or NULL.
+// The first duplicate name, or NULL.
 template <class Items, class Name>
 const char* twice(const Items& items, const NameIndex& index, const Name& name) {
   const auto at = std::adjacent_find(index.begin(), index.end(), [&](std::size_t a, std::size_t b) {
@@ -31,7 +31,7 @@ const char* twice(const Items& items, const NameIndex& index, const Name& name) 
   return at == index.end() ? nullptr : name(items[*at]);
 }
 
-// NULL where there is none.
+// NULL if there is no such item.
 template <class Items, class Name>
 auto find_by_name(const Items& items, const NameIndex& index, const char* wanted, const Name& name)
     -> decltype(items.data()) {

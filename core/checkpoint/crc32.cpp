@@ -12,9 +12,9 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kSlices = 16;  // bytes a step: about one byte a cycle
+constexpr std::size_t kSlices = 16;  // bytes per step: about one byte per cycle
 
-// kTables[k][b]: what byte b, with k bytes of 0 after it, leaves.
+// kTables[k][b]: the checksum of byte b followed by k zero bytes.
 using Tables = std::array<std::array<uint32_t, 256>, kSlices>;
 
 constexpr Tables make_tables() noexcept {

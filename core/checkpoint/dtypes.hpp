@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element types of safetensors files, by their names there. Files may hold types that libdist has no
-// arithmetic for: such tensors can be listed, not loaded.
+// The element types of safetensors files, by name. Files may contain types that libdist does not support;
+// such tensors can be listed but not loaded.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace dist {
 
 struct StoredDtype {
   const char* name;
-  uint8_t bits;      // of an element: F4 has half a byte
-  dist_dtype dtype;  // 0: none of libdist's
+  uint8_t bits;      // per element; F4 has half a byte
+  dist_dtype dtype;  // 0: not supported by libdist
 };
 
-// NULL where the format has no such name.
+// NULL if the format has no such name.
 const StoredDtype* stored_dtype(std::string_view name) noexcept;
-// The type of one of libdist's dtypes. Types with greater addresses come first among a file's data, so that
-// all data are aligned.
+// The stored type of a libdist dtype. Sorting tensors by descending address of this object places larger
+// elements first, which aligns all data in the file.
 const StoredDtype* stored_dtype(dist_dtype dtype) noexcept;
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a file's name before the message of what is wrong with it.
+// Prepends the file name to the message of an error about that file.
 #pragma once
 
 #include <cstring>
@@ -9,13 +9,14 @@
 
 namespace dist {
 
-// Passes `status` on. Of a long path the end is shown.
+// Returns `status`. Only the end of a long path is shown.
 inline Status about_file(const char* path, Status status) noexcept {
   if (status.ok()) return status;
   constexpr std::size_t kMost = 100;
   const std::size_t length = std::strlen(path);
   const char* shown = length > kMost ? path + length - kMost : path;
-  while ((static_cast<unsigned char>(*shown) & 0xC0u) == 0x80u) ++shown;  // not from inside a character
+  // Do not start inside a UTF-8 character.
+  while ((static_cast<unsigned char>(*shown) & 0xC0u) == 0x80u) ++shown;
   return fail(status.code(), "\"%s%s\": %s", shown == path ? "" : "...", Shown(shown).c_str(),
               last_error().message);
 }

@@ -57,7 +57,7 @@ Status Header::take_checksums() {
   for (const StoredText& text : texts_) {
     if (std::strncmp(text.key, kTensorChecksumPrefix, kPrefix) != 0) continue;
     const StoredTensor* const found = find(text.key + kPrefix);
-    if (found == nullptr) continue;  // of a tensor that another program has taken out
+    if (found == nullptr) continue;  // another program has removed this tensor
     StoredTensor& tensor = tensors_[static_cast<std::size_t>(found - tensors_.data())];
     tensor.has_checksum = true;
     if (!read_checksum(text.text, &tensor.checksum)) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header: the parsed header of a safetensors file: its tensors, where they are, and its texts
-// ("__metadata__").
+// The header of a safetensors file: its tensors, their positions, and its texts ("__metadata__").
 //
 //     8 bytes    N, little-endian
-//     N bytes    {"__metadata__": {text: text, ...}, name: {"dtype": ..., "shape": [...], "data_offsets":
-//     [begin, end]}, ...} the rest   the tensors' data, one after another without gaps; offsets count from
-//     here
+//     N bytes    {"__metadata__": {text: text, ...}, name: {"dtype": ..., "shape": [...],
+//                "data_offsets": [begin, end]}, ...}
+//     the rest   the tensors' data, consecutive and without gaps; offsets are relative to its beginning
 //
-// A file is not trusted: what parse() accepts is consistent with itself and with the file's size.
+// Invariant: files are not trusted. A header accepted by parse() is consistent, and matches the size of the
+// file.
 #pragma once
 
 #include <cstddef>
@@ -26,21 +26,21 @@ namespace dist {
 
 inline constexpr std::size_t kHeaderLengthBytes = 8;
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as in the safetensors library
-// RapidJSON ends at a NUL; where the text breaks off inside a UTF-8 sequence, it takes all of that first.
+// RapidJSON stops at a NUL. If the text ends inside a UTF-8 sequence, it reads the whole sequence first.
 inline constexpr std::size_t kJsonEndBytes = 4;
 inline constexpr char kMetadataName[] = "__metadata__";
 
-// libdist's own texts in a file. A tensor's checksum, under this prefix and the tensor's name, is that of its data; the
-// header's is text_checksum.hpp's.
+// Texts that libdist itself writes start with this prefix. A tensor's checksum covers its data and is stored
+// under the second prefix and the tensor's name; for the header's own checksum see text_checksum.hpp.
 inline constexpr char kOwnPrefix[] = "libdist.";
 inline constexpr char kTensorChecksumPrefix[] = "libdist.crc32:";
 
 struct StoredTensor {
   const char* name;
   const StoredDtype* dtype;
-  std::size_t first_size;  // in the header's sizes
+  std::size_t first_size;  // index in the header's sizes
   int32_t ndim;
-  uint64_t begin;  // in the data
+  uint64_t begin;  // offset in the data
   uint64_t end;
   bool has_checksum;
   uint32_t checksum;  // of the data
@@ -62,19 +62,19 @@ class Header {
         by_name_(&memory),
         by_key_(&memory) {}
 
-  // Room for the header's text, which is the caller's to fill before parse().
+  // Allocates memory for the header's text, which the caller fills before parse().
   char* make_room(std::size_t bytes);
-  // `data_bytes` follow the header in the file. DATA_LOSS, or UNIMPLEMENTED for more dimensions than
-  // DIST_MAX_NDIM.
+  // `data_bytes` is the size of the data after the header. DATA_LOSS for an invalid header, UNIMPLEMENTED if
+  // a tensor has more dimensions than DIST_MAX_NDIM.
   Status parse(uint64_t data_bytes);
 
   // In the order of their data.
   std::span<const StoredTensor> tensors() const noexcept { return tensors_; }
   std::span<const StoredText> texts() const noexcept { return texts_; }
-  // NULL where there is none.
+  // NULL if there is none.
   const StoredTensor* find(const char* name) const noexcept;
   const char* text(const char* key) const noexcept;
-  // The tensor without data; its dtype is 0 where libdist has no such dtype.
+  // The tensor's dtype and shape without data. The dtype is 0 if libdist does not support it.
   dist_tensor spec(const StoredTensor& tensor) const noexcept;
 
  private:
@@ -86,13 +86,13 @@ class Header {
   Status take_checksums();
 
   Memory* memory_;
-  std::size_t size_ = 0;         // of the header
-  std::pmr::vector<char> text_;  // it, parsed in place: names and texts lie in it; then some NULs
+  std::size_t size_ = 0;         // size of the header's text
+  std::pmr::vector<char> text_;  // parsed in place and referred to by names and texts; followed by NULs
   std::pmr::vector<int64_t> sizes_;
   std::pmr::vector<StoredTensor> tensors_;
   std::pmr::vector<StoredText> texts_;
-  NameIndex by_name_;  // of tensors_
-  NameIndex by_key_;   // of texts_
+  NameIndex by_name_;  // for tensors_
+  NameIndex by_key_;   // for texts_
 };
 
 }  // namespace dist

@@ -8,10 +8,10 @@
 namespace dist {
 namespace {
 
-// A text that C can hold.
+// Whether the text has an embedded NUL, which C strings cannot represent.
 bool holds_nul(const char* text, rapidjson::SizeType length) noexcept { return std::strlen(text) != length; }
 
-// The bytes of so many elements. False: there are more than 2^63.
+// The size of that many elements in bytes. Returns false if it exceeds 2^63 - 1.
 bool bytes_of(const StoredDtype& dtype, std::span<const int64_t> sizes, uint64_t* bits) noexcept {
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
   for (const int64_t size : sizes) {
@@ -63,7 +63,7 @@ bool Header::Parser::StartObject() {
 
 bool Header::Parser::EndObject(rapidjson::SizeType) {
   if (at_ == At::kField) return end_tensor();
-  at_ = At::kName;  // the texts' end, or the header's
+  at_ = At::kName;  // the end of the texts or of the header
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HeaderParser: takes the events of RapidJSON's parser and collects tensors and texts. A misplaced value ends
-// the parse at once, so that nothing nests deeper than the format does.
+// Collects tensors and texts from the events of RapidJSON's parser. It stops at the first misplaced value, so
+// the input can never nest deeper than the format.
 #pragma once
 
 #include <rapidjson/reader.h>
@@ -13,10 +13,10 @@ class Header::Parser {
  public:
   explicit Parser(Header& header) noexcept : header_(header) {}
 
-  // The failure, where this handler ended the parse.
+  // The error, if this handler stopped the parser.
   Status status() const noexcept { return status_; }
 
-  // The names are RapidJSON's. NOLINTBEGIN(readability-identifier-naming)
+  // The names are prescribed by RapidJSON. NOLINTBEGIN(readability-identifier-naming)
   bool StartObject();
   bool EndObject(rapidjson::SizeType);
   bool StartArray();
@@ -34,18 +34,18 @@ class Header::Parser {
   // NOLINTEND(readability-identifier-naming)
 
  private:
-  // What comes next.
+  // The next item that the parser expects.
   enum class At {
     kBegin,
     kName,      // of a tensor, or the end
-    kMetadata,  // its object
+    kMetadata,  // the metadata object
     kKey,       // of a text, or the end
     kText,
-    kTensor,  // its object
+    kTensor,  // the tensor's object
     kField,   // of a tensor, or the end
     kDtype,
     kShape,  // the list
-    kSize,   // in it, or its end
+    kSize,   // an item of the list, or its end
     kOffsets,
     kOffset,
   };

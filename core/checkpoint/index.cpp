@@ -15,24 +15,24 @@ constexpr auto kNameOf = [](const IndexEntry& entry) { return entry.name; };
 constexpr auto kKeyOf = [](const StoredText& text) { return text.key; };
 constexpr auto kFileOf = [](const IndexEntry& entry) { return entry.file; };
 
-// Of a file in the index's own folder.
+// Whether this names a file in the index's own folder.
 bool is_file_name(std::string_view text) noexcept {
   return !text.empty() && text != "." && text != ".." && text.find('/') == std::string_view::npos;
 }
 
 }  // namespace
 
-// Takes the events of RapidJSON's parser. Metadata that are no texts are passed over, as other programs' are; a misplaced
-// value ends the parse at once, so that nothing nests deeper than the format does.
+// Handles the events of RapidJSON's parser. Metadata that is not text is ignored, since other programs may
+// write it. It stops at the first misplaced value, so the input can never nest deeper than the format.
 class Index::Parser {
  public:
   explicit Parser(Index& index) noexcept : index_(index) {}
 
-  // The failure, where this handler ended the parse.
+  // The error, if this handler stopped the parser.
   Status status() const noexcept { return status_; }
   bool has_files() const noexcept { return has_files_; }
 
-  // The names are RapidJSON's. NOLINTBEGIN(readability-identifier-naming)
+  // The names are prescribed by RapidJSON. NOLINTBEGIN(readability-identifier-naming)
   bool StartObject() {
     switch (at_) {
       case At::kBegin: at_ = At::kPart; return true;
@@ -42,7 +42,7 @@ class Index::Parser {
     }
   }
   bool EndObject(rapidjson::SizeType) {
-    at_ = At::kPart;  // a part's end, or all's
+    at_ = At::kPart;  // the end of a part or of everything
     return true;
   }
   bool StartArray() { return misplaced("a list"); }
@@ -60,15 +60,15 @@ class Index::Parser {
   // NOLINTEND(readability-identifier-naming)
 
  private:
-  // What comes next.
+  // The next item that the parser expects.
   enum class At {
     kBegin,
-    kPart,   // its name, or the end
-    kOther,  // the value of a part that is not known
-    kTexts,  // the object
+    kPart,   // name of a part, or the end
+    kOther,  // value of an unknown part
+    kTexts,  // the metadata object
     kKey,    // of a text, or the end
     kText,
-    kFiles,  // the object
+    kFiles,  // the map object
     kName,   // of a tensor, or the end
     kFile,
   };
@@ -86,7 +86,7 @@ class Index::Parser {
   At at_ = At::kBegin;
   bool has_texts_ = false;
   bool has_files_ = false;
-  const char* key_ = "";  // or the tensor's name
+  const char* key_ = "";  // or the name of the tensor
   Status status_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index: which file of its folder has which tensor, where several safetensors files are one checkpoint.
+// The index of a checkpoint that consists of several safetensors files: which file has which tensor.
 //
 //     {"metadata": {"total_size": number, text: text, ...}, "weight_map": {name: file, ...}}
 //
-// An index is not trusted: a file that parse() accepts is a name in the index's own folder.
+// Invariant: an index is not trusted. Each file name accepted by parse() refers to the index's own folder.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@ inline constexpr char kIndexMetadata[] = "metadata";
 inline constexpr char kIndexFiles[] = "weight_map";
 inline constexpr char kIndexTotal[] = "total_size";
 
-// Whether a file with these first bytes can be an index and no safetensors file: that begins with the length of its header,
-// of whose bytes some are 0.
+// Whether a file with these first bytes can be an index. A safetensors file cannot: it begins with the length
+// of its header, which has zero bytes.
 inline constexpr std::size_t kKindBytes = kHeaderLengthBytes;
 bool begins_index(const char (&first)[kKindBytes]) noexcept;
 
 struct IndexEntry {
   const char* name;  // of the tensor
   const char* file;
-  std::size_t number;  // of the file, in files()
+  std::size_t number;  // index in files()
 };
 
 class Index {
@@ -47,20 +47,20 @@ class Index {
         by_name_(&memory),
         by_key_(&memory) {}
 
-  // Room for its text, which is the caller's to fill before parse().
+  // Allocates memory for the text, which the caller fills before parse().
   char* make_room(std::size_t bytes);
-  // DATA_LOSS; UNIMPLEMENTED for more than kMaxFiles.
+  // DATA_LOSS for an invalid index, UNIMPLEMENTED for more than kMaxFiles files.
   Status parse();
 
   // In the order of the text.
   std::span<const IndexEntry> entries() const noexcept { return entries_; }
-  // By name, each once.
+  // Sorted by name, without duplicates.
   std::span<const char* const> files() const noexcept { return files_; }
   std::span<const StoredText> texts() const noexcept { return texts_; }
-  // NULL where there is none.
+  // NULL if there is none.
   const IndexEntry* find(const char* name) const noexcept;
   const char* text(const char* key) const noexcept;
-  // Of its text: tells one index from another.
+  // Of its text; identifies the index.
   uint32_t checksum() const noexcept { return checksum_; }
 
  private:
@@ -69,13 +69,13 @@ class Index {
   Status number_files();
 
   Memory* memory_;
-  std::size_t size_ = 0;         // of the text
-  std::pmr::vector<char> text_;  // parsed in place: names and texts lie in it; then some NULs
+  std::size_t size_ = 0;         // size of the text
+  std::pmr::vector<char> text_;  // parsed in place and referred to by names and texts; followed by NULs
   std::pmr::vector<IndexEntry> entries_;
   std::pmr::vector<const char*> files_;
   std::pmr::vector<StoredText> texts_;
-  NameIndex by_name_;  // of entries_
-  NameIndex by_key_;   // of texts_
+  NameIndex by_name_;  // for entries_
+  NameIndex by_key_;   // for texts_
   uint32_t checksum_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NewTexts: the texts of a file that is written; and how it is written as JSON.
+// The texts of a new file, and writing them as JSON.
 #pragma once
 
 #include <memory_resource>
@@ -12,23 +12,23 @@
 
 namespace dist {
 
-// A text that is not UTF-8 is refused: its call returns false.
+// Its functions return false for a text that is not UTF-8.
 using NewJson = rapidjson::Writer<JsonOut, rapidjson::UTF8<>, rapidjson::UTF8<>, JsonPool,
                                   rapidjson::kWriteValidateEncodingFlag>;
 inline constexpr std::size_t kNewJsonDepth = 8;
 
 Status not_utf8(const char* what, const char* text) noexcept;
-// Two variables of one name.
+// The error for two variables with the same name.
 Status called_twice(const char* name) noexcept;
 
 class NewTexts {
  public:
   explicit NewTexts(Memory& memory) : memory_(&memory), texts_(&memory) {}
 
-  // A key with libdist's prefix is refused, unless it is libdist's own.
+  // Rejects keys with libdist's prefix unless `own` is set.
   Status add(const char* key, const char* text, bool own);
   Status check() const;
-  // Into an object.
+  // Writes the texts into the current JSON object.
   Status put(NewJson& json) const;
 
  private:
@@ -41,8 +41,8 @@ class NewTexts {
   std::pmr::vector<Text> texts_;
 };
 
-// Puts a checksum of zeros under `key`. Returns where its digits are in `out`, the text that is written; 0: the key is not
-// UTF-8.
+// Writes a checksum of zeros under `key`. Returns the position of its digits in the output text `out`, or 0
+// if the key is not UTF-8.
 std::size_t put_no_checksum(NewJson& json, const char* key, const std::pmr::string& out);
 
 }  // namespace dist

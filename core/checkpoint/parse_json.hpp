@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON text whose events a parser of the project's takes, in place.
+// Parses a JSON text in place and passes its events to a handler.
 #pragma once
 
 #include <rapidjson/error/en.h>
@@ -11,8 +11,9 @@
 
 namespace dist {
 
-// `text` ends with a NUL, which is not counted in `size`. `Parser` has RapidJSON's events, and status(): why it has ended the
-// parse. DATA_LOSS otherwise: `no_json` is what is said of a text that is none, `what` it is: "the header".
+// `text` ends with a NUL, which `size` does not include. `Parser` has RapidJSON's events and status(), the
+// reason why it stopped the parse. Otherwise DATA_LOSS: `no_json` is the message for a text that is not JSON,
+// and `what` names the text.
 template <class Parser>
 Status parse_json(char* text, std::size_t size, Parser& parser, const char* no_json, const char* what) {
   constexpr unsigned kHow = rapidjson::kParseInsituFlag | rapidjson::kParseValidateEncodingFlag;

@@ -13,7 +13,7 @@
 
 namespace dist {
 
-// A file's memory, which each value keeps that lies in it.
+// A mapped file, which is referenced by each value that lies in it.
 class Checkpoint::Mapping final : public Counted {
  public:
   Mapping(Memory& memory, MappedFile file) noexcept : Counted(memory), file_(std::move(file)) {}
@@ -39,7 +39,7 @@ Status Checkpoint::open(Memory& memory, const char* path, Ref<Checkpoint>* out) 
       *out = std::move(checkpoint);
       return kOk;
     }
-    // Where another save has ended meanwhile, its index is there now, and this one's shards are gone.
+    // If another save has completed meanwhile, its index has replaced ours, and our shards are gone.
     const bool lost_shard = checkpoint->has_index_ && status.code() == DIST_NOT_FOUND;
     if (!lost_shard || checkpoint->index_.checksum() == before) return status;
     before = checkpoint->index_.checksum();
@@ -66,14 +66,14 @@ Status Checkpoint::open_file(const char* path) {
   return find_tensors();
 }
 
-// Shards lie beside the index itself, not beside a link to it.
+// Shards are in the folder of the index itself, not of a symbolic link to it.
 Status Checkpoint::open_shards(const char* given) {
-  char path[4096];  // the system takes no longer one
+  char path[4096];  // the kernel accepts no longer one
   (void)follow_links(given, path, sizeof path);
   const char* const slash = std::strrchr(path, '/');
   const std::size_t folder_bytes = slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - path);
   std::pmr::string shard(&memory());
-  // Of a save of libdist's: a shard of another one may have the same tensors.
+  // Set by libdist. A shard of another save may have the same tensors.
   const char* const save = index_.text(kSaveText);
   files_.reserve(index_.files().size());
   for (const char* const name : index_.files()) {
@@ -180,7 +180,7 @@ Status Checkpoint::map(const FoundTensor& tensor, bool verify, ValueRef* out) co
   dist_tensor spec = tensor.spec();
   const std::size_t offset = tensor.file->offset(*tensor.tensor);
   const bool nothing = tensor.tensor->begin == tensor.tensor->end;
-  // A mapping begins at a page.
+  // A mapping begins at a page boundary.
   if (nothing || offset % dtype_size(spec.dtype) != 0) return read(tensor, out);
   Ref<Mapping> mapping;
   DIST_TRY(mapping_of(*tensor.file, &mapping));
@@ -188,7 +188,7 @@ Status Checkpoint::map(const FoundTensor& tensor, bool verify, ValueRef* out) co
   if (verify) DIST_TRY(tensor.file->verify_at(*tensor.tensor, data));
   spec.data = const_cast<std::byte*>(data);
   DIST_TRY(Value::wrap_tensor(memory(), spec, Mapping::let_go, mapping.get(), out));
-  (void)mapping.take();  // the value's
+  (void)mapping.take();  // owned by the value now
   return kOk;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint: a safetensors file, or an index and the files that it names, open for reading.
+// Checkpoint: a safetensors file, or an index with the files that it names, open for reading.
+//
+// Invariant: nothing changes after open(), except that mappings are created on demand. Any thread may read.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +19,11 @@
 
 namespace dist {
 
-// A tensor, and the file that it is in.
+// A tensor and its file.
 struct FoundTensor {
   const TensorFile* file = nullptr;
   const StoredTensor* tensor = nullptr;
-  // Without data; its dtype is 0 where libdist has no such dtype.
+  // Dtype and shape without data. The dtype is 0 if libdist does not support it.
   dist_tensor spec() const noexcept { return file->header().spec(*tensor); }
 };
 
@@ -32,14 +34,14 @@ class Checkpoint final : public Counted {
   // In the order of their data, or of the index.
   std::span<const FoundTensor> tensors() const noexcept { return tensors_; }
   std::span<const StoredText> texts() const noexcept;
-  // NOT_FOUND with names that are there.
+  // NOT_FOUND lists some existing names.
   Status find(const char* name, FoundTensor* out) const noexcept;
-  // NULL where there is none.
+  // NULL if there is none.
   const char* text(const char* key) const noexcept;
 
   Status read(const FoundTensor& tensor, ValueRef* out) const;
-  // The same without a copy: the value's data are the mapped file's, which it keeps. Where they are not aligned for their dtype it
-  // is read. `verify`: its checksum is compared.
+  // The same without a copy: the value refers to the mapped file and keeps it mapped. If the data is not
+  // aligned for its dtype, it is read instead. `verify`: compare the checksum.
   Status map(const FoundTensor& tensor, bool verify, ValueRef* out) const;
 
  private:
@@ -56,10 +58,10 @@ class Checkpoint final : public Counted {
 
   bool has_index_ = false;
   Index index_;
-  std::pmr::vector<TensorFile> files_;  // one, or those of the index
+  std::pmr::vector<TensorFile> files_;  // a single file, or those of the index
   std::pmr::vector<FoundTensor> tensors_;
-  mutable std::mutex mutex_;                         // of those below
-  mutable std::pmr::vector<Ref<Mapping>> mappings_;  // of files_, once they are asked for
+  mutable std::mutex mutex_;                         // protects the members below
+  mutable std::pmr::vector<Ref<Mapping>> mappings_;  // for each of files_, created on demand
 };
 
 }  // namespace dist

@@ -18,16 +18,16 @@ namespace dist {
 namespace {
 
 constexpr char kShardForm[] = ".%016" PRIx64 "-%05" PRId32 "-of-%05" PRId32 ".safetensors";
-constexpr std::size_t kShardRoom = 80;  // what kShardForm makes of any numbers
+constexpr std::size_t kShardRoom = 80;  // maximum length of kShardForm for any numbers
 
-// Which saves' shards are removed.
+// The saves whose shards are removed.
 struct Removed {
-  const char* name;  // of the index
+  const char* name;  // file name of the index
   uint64_t save;
-  bool but;  // all others
+  bool but;  // all saves except `save`
 };
 
-// Whether a file's name is one that shard_path() makes.
+// Whether shard_path() creates this file name for one of these saves.
 bool is_removed(const Removed& removed, const char* file) noexcept {
   const std::size_t length = std::strlen(removed.name);
   if (std::strncmp(file, removed.name, length) != 0) return false;
@@ -58,7 +58,7 @@ std::pmr::vector<int32_t> share_out(Memory& memory, std::span<const uint64_t> by
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return bytes[a] != bytes[b] ? bytes[a] > bytes[b] : a < b; });
-  using Share = std::pair<uint64_t, int32_t>;  // its bytes so far, its number
+  using Share = std::pair<uint64_t, int32_t>;  // bytes so far, number
   std::pmr::vector<Share> shares(&memory);
   for (int32_t share = 0; share < n; ++share) shares.emplace_back(0, share);
   std::priority_queue least(std::greater<Share>(), std::move(shares));

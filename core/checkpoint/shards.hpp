@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shards of a checkpoint: which of them has a variable, their names, and the index of them all.
+// The shards of a checkpoint: which shard has which variable, their names, and the index.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,29 @@
 
 namespace dist {
 
-// Which of n shares each of the items is in, so that all shares have about equal bytes: the largest first, each to the share
-// that has least. Equal on all workers that ask the same.
+// Assigns each item to one of n shares of about equal size: the largest item first, each to the smallest
+// share. The result is the same on all workers that pass the same arguments.
 std::pmr::vector<int32_t> share_out(Memory& memory, std::span<const uint64_t> bytes, int32_t n);
 
-// "PATH.<16 digits of the save>-00001-of-00003.safetensors"; `number` counts from 0.
+// "PATH.<16 digits of the save>-00001-of-00003.safetensors"; `number` starts at 0.
 std::pmr::string shard_path(Memory& memory, const char* path, uint64_t save, int32_t number, int32_t of);
-// The text that an index and its shards have in common: 16 digits of the save.
+// The key of the text that an index shares with its shards: the 16 digits of the save.
 inline constexpr char kSaveText[] = "libdist.save";
-// The part of a path after its last '/'.
+// The part of the path after the last '/'.
 const char* name_of_path(const char* path) noexcept;
 
-// Removes all shards of saves to `path`, but those of `kept` (0: none). What cannot be removed stays.
+// Removes the shards of all saves to `path` except `kept` (0: no exception). Files that cannot be removed are
+// left.
 void remove_shards_but(const char* path, uint64_t kept) noexcept;
 void remove_shards_of(const char* path, uint64_t save) noexcept;
-// The file there is an index.
+// Whether the file at this path is an index.
 bool is_index(const char* path) noexcept;
 
 struct NewIndexEntry {
   const char* name;  // of the tensor
   const char* file;
 };
-// The text of an index.
+// Writes the text of an index.
 Status make_index(std::span<const NewIndexEntry> entries, const NewTexts& texts, uint64_t total_bytes,
                   std::pmr::string* text);
 

@@ -40,7 +40,8 @@ Status TensorFile::open(InputFile file) {
   return header_.parse(size - static_cast<uint64_t>(data_at_));
 }
 
-// Each where `place(offset)` says; then calls `use(offset, block, bytes)`, while it is in the caches.
+// Reads each block to `place(offset)`, then calls `use(offset, block, bytes)` while the block is in the
+// cache.
 template <class Place, class Use>
 Status TensorFile::read_blocks(const StoredTensor& tensor, Place&& place, Use&& use) const {
   uint32_t checksum = 0;

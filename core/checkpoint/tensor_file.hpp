@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFile: a safetensors file, of libdist or of any other program, that is open for reading.
+// TensorFile: an open safetensors file, written by libdist or any other program.
 #pragma once
 
 #include <cstddef>
@@ -20,23 +20,22 @@ class TensorFile {
 
   const Header& header() const noexcept { return header_; }
 
-  // Reads the data and compares their checksum, where the file has one. `room` is a buffer of kRoomBytes for
-  // them.
+  // Reads the data and compares the checksum if the file has one. `room` is a buffer of kRoomBytes.
   static constexpr std::size_t kRoomBytes = std::size_t{1} << 18;
   Status verify(const StoredTensor& tensor, std::byte* room) const;
-  // All data of a tensor, row-major, to one copy or several, compared too. On an error what lies there is
-  // unspecified. Allocates nothing.
+  // Reads all data of a tensor in row-major order into one or several copies, and compares the checksum. On
+  // an error, the contents of the copies are unspecified. Allocates nothing.
   Status read(const StoredTensor& tensor, std::span<std::byte* const> copies) const;
   Status read(const StoredTensor& tensor, void* to) const {
     std::byte* const only = static_cast<std::byte*>(to);
     return read(tensor, {&only, 1});
   }
-  // Where the tensor's data are in the mapped file.
+  // Maps the file; offset() is the position of a tensor's data in it.
   Status map(MappedFile* out) const noexcept { return file_.map(out); }
   std::size_t offset(const StoredTensor& tensor) const noexcept {
     return static_cast<std::size_t>(data_at_) + static_cast<std::size_t>(tensor.begin);
   }
-  // The same checksum, of data that are there.
+  // Compares the checksum with data that is already in memory.
   Status verify_at(const StoredTensor& tensor, const std::byte* data) const noexcept;
 
  private:

@@ -27,7 +27,7 @@ void sign(std::pmr::string& text, std::size_t digits) noexcept {
   write_checksum(text.data() + digits, crc32(0, text.data(), text.size()));
 }
 
-// By its text: a quotation mark inside a name would be escaped, so what is found is the key.
+// Searches the text: a quotation mark inside a name would be escaped, so a match is the key.
 Status check_text(Memory& memory, std::string_view text, const char* what) {
   std::pmr::string key("\"", &memory);
   key.append(kTextChecksumKey).append("\":\"");

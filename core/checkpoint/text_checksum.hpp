@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum that a JSON text has of itself: its CRC-32, 8 hexadecimal digits under "libdist.crc32", where 0 stands for
-// these digits.
+// The checksum that a JSON text contains of itself: 8 hexadecimal digits of CRC-32 under "libdist.crc32". It
+// is computed with zeros in place of these digits.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ inline constexpr char kTextChecksumKey[] = "libdist.crc32";
 inline constexpr std::size_t kChecksumDigits = 8;
 inline constexpr char kNoChecksum[] = "00000000";
 
-// Exactly as many digits as a checksum has.
+// Requires exactly kChecksumDigits digits.
 bool read_checksum(std::string_view digits, uint32_t* out) noexcept;
 void write_checksum(char* digits, uint32_t checksum) noexcept;
 
-// Puts the text's checksum to where its digits, zeros, are.
+// Replaces the zeros at position `digits` by the checksum of the text.
 void sign(std::pmr::string& text, std::size_t digits) noexcept;
-// DATA_LOSS: it has a checksum, and another one. `what`: "the header".
+// DATA_LOSS if the text contains a checksum that does not match. `what` names the text in messages, such as
+// "the header".
 Status check_text(Memory& memory, std::string_view text, const char* what);
 
 }  // namespace dist

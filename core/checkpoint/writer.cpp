@@ -16,8 +16,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "data are written as they lie in memory");
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 20;  // is still in a cache when it is written
-constexpr std::size_t kAlign = 8;                          // of the data in the file
+constexpr std::size_t kBlockBytes = std::size_t{1} << 20;  // still in a cache when it is written
+constexpr std::size_t kAlign = 8;                          // alignment of the data in the file
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Status CheckpointWriter::check_names() {
   return name == nullptr ? texts_.check() : called_twice(name);
 }
 
-// Wide elements first, so that all data are aligned, then by name: as the safetensors library does.
+// Wide elements first, so that all data is aligned, then by name, like the safetensors library.
 void CheckpointWriter::place() {
   std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
     if (tensors_[a].dtype != tensors_[b].dtype) return tensors_[a].dtype > tensors_[b].dtype;
@@ -56,7 +56,7 @@ void CheckpointWriter::place() {
   }
 }
 
-// Texts with checksums that are still to come; their digits' places are remembered.
+// Writes the texts with empty checksums, and records the positions of their digits.
 Status CheckpointWriter::put_texts(NewJson& json) {
   json.Key(kMetadataName);
   json.StartObject();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointWriter: writes a safetensors file. First all tensors and texts are added, then their data are
-// written, in any order and without a copy. The old file stays until the new one is on the disk.
+// Writes a safetensors file. The caller first adds all tensors and texts, then creates the file and writes
+// the data of each tensor, in any order and without a copy.
+//
+// Invariant: the old file remains until commit() has written the new one to the disk.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +25,13 @@ class CheckpointWriter {
   explicit CheckpointWriter(Memory& memory)
       : memory_(&memory), tensors_(&memory), texts_(memory), order_(&memory), header_(&memory) {}
 
-  // Number 0, 1, ... in the order of the calls. `spec` counts but for its data; it and the name are used
-  // until the end.
+  // Tensors are numbered 0, 1, ... in the order of these calls. The data of `spec` is ignored. `name` and
+  // `spec` must stay valid until the end.
   Status add_tensor(const char* name, const dist_tensor& spec);
   NewTexts& texts() noexcept { return texts_; }
 
   Status create(const char* path);
-  // All data of a tensor, row-major. Every tensor must be written.
+  // Writes all data of a tensor, in row-major order. Must be called for every tensor.
   Status write(std::size_t tensor, const void* data);
   Status commit();
 
@@ -39,8 +41,8 @@ class CheckpointWriter {
     const StoredDtype* dtype;
     dist_tensor spec;
     uint64_t bytes;
-    uint64_t begin;      // in the data
-    std::size_t digits;  // of its checksum: their place in the header
+    uint64_t begin;      // offset in the data
+    std::size_t digits;  // position of its checksum's digits in the header
     uint32_t checksum;
   };
   Status check_names();
@@ -51,7 +53,7 @@ class CheckpointWriter {
   Memory* memory_;
   std::pmr::vector<Tensor> tensors_;
   NewTexts texts_;
-  NameIndex order_;  // of the data
+  NameIndex order_;  // order of the data
   std::pmr::string header_;
   std::size_t header_digits_ = 0;
   NewFile file_;

@@ -63,8 +63,8 @@ Status ClusterSpec::from_json(Memory& memory, const char* text, Ref<ClusterSpec>
 
 namespace {
 
-// Whether a job's tasks follow one another in the union of `specs`: a list in the first spec that has it, and
-// in no later one an object.
+// Whether the tasks of a job are renumbered in the union of `specs`: the job is a list in the first spec that
+// has it, and not an object in any later one.
 bool unites_as_list(std::span<const ClusterSpec* const> specs, const char* name) noexcept {
   return std::all_of(specs.begin(), specs.end(), [&](const ClusterSpec* spec) {
     const ClusterSpec::Job* const job = spec->find(name);
@@ -72,14 +72,14 @@ bool unites_as_list(std::span<const ClusterSpec* const> specs, const char* name)
   });
 }
 
-// A task's index, and which of the specs has it.
+// The index of a task, and the spec that has it.
 struct SeenTask {
   int32_t index;
   std::size_t spec;
   auto operator<=>(const SeenTask&) const = default;
 };
 
-// All tasks of one job. What it was given is still there: of one index twice, neither counts before the other.
+// All tasks of a job. Nothing is discarded: two tasks with the same index conflict.
 Status unite_job(std::span<const ClusterSpec* const> specs, const char* name, SpecBuilder& builder,
                  std::pmr::vector<SeenTask>& seen) {
   const bool as_list = unites_as_list(specs, name);

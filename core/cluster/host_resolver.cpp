@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of the host's own functions. What they write is checked like any text from outside.
+// The resolver defined by host functions. Their results are checked like any text from outside.
 #include <cstring>
 
 #include "core/base/text.hpp"
@@ -16,7 +16,7 @@ class HostFunctionsResolver final : public ClusterResolver {
   ~HostFunctionsResolver() override {
     if (host_.release != nullptr) host_.release(host_.user_data);
   }
-  // Once nothing can fail any more: from here on `release` is owed.
+  // Called when creation cannot fail any more: from here on, `release` will be called.
   void take(const HostResolver& host) noexcept { host_ = host; }
 
   Status spec(Ref<ClusterSpec>* out) const override {
@@ -67,7 +67,7 @@ class HostFunctionsResolver final : public ClusterResolver {
   }
 
  private:
-  // What the function fails with stays its own words, where it has some.
+  // Errors of the function keep its own message if it recorded one.
   template <class Call>
   static Status called(const char* name, Call&& call) {
     const uint64_t before = failures_on_this_thread();

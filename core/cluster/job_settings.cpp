@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostText = 4096;
 constexpr int64_t kMostPemBytes = int64_t{1} << 20;
 
-// NULL where it is not set, or empty.
+// NULL if it is not set or empty.
 Status text_of(const char* name, const char** out) noexcept {
   const char* const text = environment_text(name);
   *out = text != nullptr && *text != '\0' ? text : nullptr;
@@ -81,7 +81,7 @@ Status read_flag(const char* name, bool* out) noexcept {
   return kOk;
 }
 
-// The contents of a file that is named.
+// The contents of the file that the variable names.
 Status read_pem(const char* name, std::pmr::string* out) {
   const char* path = nullptr;
   DIST_TRY(text_of(name, &path));
@@ -109,7 +109,7 @@ Status read_text(const char* name, std::pmr::string* out) {
   return kOk;
 }
 
-// Not in a program with more rights than its user: what is loaded there, the user must not choose.
+// Not in a program with elevated privileges, whose user must not be able to choose the code that it loads.
 Status read_module_folder(std::pmr::string* out) {
   const char* const folder = ::secure_getenv("DIST_MODULE_FOLDER");
   if (folder == nullptr || *folder == '\0') return kOk;

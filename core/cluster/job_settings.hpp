@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobSettings: what the environment says of the job that this process is a worker of. Whoever starts the workers sets it
-// (dist-launch, a batch script, a manifest), so that a program runs alike on one machine and on many. What a program's own
-// options say counts before it. workers.h lists the variables.
+// JobSettings: the environment variables that configure this process as a worker of a job. The program that
+// starts the workers sets them (dist-launch, a batch script, a manifest), so that the same program runs on
+// one machine or on many. Explicit options take precedence. workers.h lists the variables.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,20 @@ struct JobSettings {
         key(&memory) {}
 
   int32_t transport = DIST_TRANSPORT_AUTO;
-  int32_t num_replicas = 0;  // of each worker; 0: not said
+  int32_t num_replicas = 0;  // of each worker; 0: not set
   bool allow_plaintext = false;
-  int64_t lease_ns = 0;  // 0: not said
-  // "": not said.
-  std::pmr::string module_folder;  // where libdist-grpc.so and libdist-gloo.so are
+  int64_t lease_ns = 0;  // 0: not set
+  // "": not set.
+  std::pmr::string module_folder;  // location of libdist-grpc.so and libdist-gloo.so
   std::pmr::string bind_address;
   std::pmr::string secret;
-  std::pmr::string ca;  // PEM, the contents of the files that are named, as the next two
+  std::pmr::string ca;  // PEM; the contents of the named files, like the next two
   std::pmr::string certificate;
   std::pmr::string key;
 };
 
-// INVALID_ARGUMENT where a variable has no value that it can have, and what reading a file says. Never the secret.
+// INVALID_ARGUMENT if a variable has an invalid value; also returns errors of reading files. Messages never
+// contain the secret.
 Status read_job_settings(JobSettings* out);
 
 }  // namespace dist

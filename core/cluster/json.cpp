@@ -9,10 +9,10 @@
 namespace dist {
 namespace {
 
-// RapidJSON ends at a NUL; where the text breaks off inside a UTF-8 sequence, it takes all of that first.
+// RapidJSON stops at a NUL. If the text ends inside a UTF-8 sequence, it reads the whole sequence first.
 constexpr std::size_t kEndBytes = 4;
 
-// How many bytes a text has, but at most `most` + 1: what is too long is not read to its end.
+// The length of a text, at most `most` + 1: the rest of a text that is too long is not read.
 std::size_t length_up_to(const char* text, std::size_t most) noexcept {
   const void* const end = std::memchr(text, '\0', most + 1);
   return end == nullptr ? most + 1 : static_cast<std::size_t>(static_cast<const char*>(end) - text);
@@ -20,16 +20,16 @@ std::size_t length_up_to(const char* text, std::size_t most) noexcept {
 
 }  // namespace
 
-// Takes the events of RapidJSON's parser. What nests too deeply or has too many values ends the parse at once:
-// the parser calls itself for each level.
+// Handles the events of RapidJSON's parser. Stops if the text nests too deeply or has too many values,
+// because the parser recurses for each level.
 class JsonTree::Handler {
  public:
   Handler(JsonTree& tree, const char* what) noexcept : tree_(tree), what_(what) {}
 
-  // The failure, where this handler ended the parse.
+  // The error, if this handler stopped the parser.
   Status status() const noexcept { return status_; }
 
-  // The names are RapidJSON's. NOLINTBEGIN(readability-identifier-naming)
+  // The names are prescribed by RapidJSON. NOLINTBEGIN(readability-identifier-naming)
   bool Null() { return add(JsonKind::kNull, {}); }
   bool Bool(bool value) { return add(value ? JsonKind::kTrue : JsonKind::kFalse, {}); }
   bool String(const char* text, rapidjson::SizeType length, bool) {
@@ -41,7 +41,7 @@ class JsonTree::Handler {
   }
   bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
     const std::string_view number(text, length);
-    // RapidJSON takes these too; Python does not.
+    // RapidJSON accepts these too, but Python does not.
     if (number == "Inf" || number == "-Inf" || number == "-NaN") {
       status_ = invalid_argument("%s is not JSON: -NaN and Inf are no numbers there", what_);
       return false;
@@ -52,7 +52,7 @@ class JsonTree::Handler {
   bool EndObject(rapidjson::SizeType) { return end(); }
   bool StartArray() { return begin(JsonKind::kList); }
   bool EndArray(rapidjson::SizeType) { return end(); }
-  // Numbers come as texts, so that these never come.
+  // Never called, because numbers are delivered as texts.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }

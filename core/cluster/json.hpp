@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JsonTree: a JSON text from outside as a tree of values, within limits (DIST_MAX_CLUSTER_TEXT_BYTES and
-// _DEPTH, kMaxJsonValues). It takes what Python's json takes, NaN and Infinity among it.
+// JsonTree: untrusted JSON text as a tree of values, within limits (DIST_MAX_CLUSTER_TEXT_BYTES,
+// DIST_MAX_CLUSTER_DEPTH, kMaxJsonValues). It accepts what Python's json module accepts, including NaN
+// and Infinity.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace dist {
 
-// Beyond the number of tasks that a cluster may have, with room for what is not read.
+// More than the maximum number of tasks of a cluster, with room for values that are ignored.
 inline constexpr std::size_t kMaxJsonValues = std::size_t{4} * DIST_MAX_CLUSTER_TASKS;
 
 enum class JsonKind : uint8_t { kNull, kFalse, kTrue, kNumber, kText, kList, kObject };
@@ -25,9 +26,9 @@ class JsonTree {
 
   struct Value {
     JsonKind kind;
-    std::string_view text;   // of a text; of a number as it is written
-    std::string_view key;    // in an object
-    uint32_t first = kNone;  // of a list's or object's values
+    std::string_view text;   // of a text; of a number, as written
+    std::string_view key;    // if it is in an object
+    uint32_t first = kNone;  // first value of a list or object
     uint32_t last = kNone;
     uint32_t next = kNone;  // in the same list or object
   };
@@ -36,24 +37,24 @@ class JsonTree {
   JsonTree(const JsonTree&) = delete;
   JsonTree& operator=(const JsonTree&) = delete;
 
-  // `what` begins messages. INVALID_ARGUMENT where it is not JSON, or beyond a limit.
+  // `what` begins messages. INVALID_ARGUMENT if the text is not JSON or exceeds a limit.
   Status parse(const char* text, const char* what);
 
   const Value& root() const noexcept { return values_.front(); }
   const Value* first_of(const Value& parent) const noexcept { return at(parent.first); }
   const Value* next_of(const Value& value) const noexcept { return at(value.next); }
-  // The last member of that name, which is the one that counts, or NULL.
+  // The last member with this name, which is the one that counts, or NULL.
   const Value* find(const Value& object, std::string_view key) const noexcept;
 
  private:
   class Handler;
   const Value* at(uint32_t index) const noexcept { return index == kNone ? nullptr : &values_[index]; }
 
-  std::pmr::string text_;  // parsed in place: what values refer to
+  std::pmr::string text_;  // parsed in place; values refer to it
   std::pmr::vector<Value> values_;
 };
 
-// "a list", for messages.
+// For example "a list", for messages.
 const char* name_of(JsonKind kind) noexcept;
 
 }  // namespace dist

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of the names that the pods of a StatefulSet or an Indexed Job have: NAME-0, NAME-1, ... What the
-// environment says is read when the resolver is made, and no API server is asked.
+// The resolver for pods of a StatefulSet or an Indexed Job, whose names are NAME-0, NAME-1, and so on. It
+// reads the environment on creation and never contacts the API server.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t kDefaultPort = 8888;
 constexpr int32_t kLastPort = 65535;
-constexpr std::size_t kMaxLabel = 63;  // bytes of a part between dots, as DNS has it
+constexpr std::size_t kMaxLabel = 63;  // bytes between two dots, a DNS limit
 constexpr std::size_t kMaxName = 253;  // of a whole name
 constexpr const char* kSource = "names of Kubernetes' pods";
 
@@ -25,7 +25,7 @@ bool is_label(std::string_view text) noexcept {
          });
 }
 
-// Labels, parted by dots.
+// Labels separated by dots.
 Status check_dns_name(const char* text, const char* what) noexcept {
   const std::size_t size = ::strnlen(text, kMaxName + 1);
   std::string_view left(text, size);
@@ -43,7 +43,7 @@ Status check_dns_name(const char* text, const char* what) noexcept {
       what, Shown(text).c_str(), kMaxLabel, kMaxName);
 }
 
-// What is given, else the variable, which may be absent or empty (NULL).
+// The given text, or else the variable; NULL if that is not set or empty.
 const char* given_or(const char* given, const char* name) noexcept {
   if (given != nullptr) return given;
   const char* const text = environment_text(name);
@@ -67,7 +67,7 @@ class Pods {
   int32_t own_index() const noexcept { return index_; }
 
  private:
-  // "trainer-2", without a domain. Kubernetes writes no zeros before a number.
+  // "trainer-2", without a domain. Kubernetes writes no leading zeros.
   Status read_host(const char* host) noexcept {
     DIST_TRY(check_dns_name(host, "the name of the host"));
     const std::string_view label = std::string_view(host).substr(0, std::strcspn(host, "."));

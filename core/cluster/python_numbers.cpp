@@ -14,7 +14,7 @@ namespace dist {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\n\r\f\v";
-constexpr std::size_t kQuoted = 64;  // bytes of a text in a message
+constexpr std::size_t kQuoted = 64;  // bytes of a text that are shown in a message
 
 Status no_integer(std::string_view text, const char* what) noexcept {
   char quoted[kQuoted];
@@ -25,7 +25,7 @@ Status no_integer(std::string_view text, const char* what) noexcept {
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-// A JSON number as Python reads it. Beyond what a double holds it is infinite, or 0.
+// A JSON number as read by Python: infinite or 0 if it exceeds the range of a double.
 double double_of(std::string_view text) noexcept {
   if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
   double number = 0;
@@ -39,7 +39,8 @@ bool is_integer(std::string_view text) noexcept {
   return text.find_first_not_of("-0123456789") == std::string_view::npos;
 }
 
-// repr() of a float: the shortest digits that give it again, with an exponent below -4 and from 16 on.
+// repr() of a float: the shortest digits that read back as the same number, with an exponent below -4 and
+// from 16 on.
 int write_float(double number, char* out, std::size_t size) noexcept {
   if (std::isnan(number)) return std::snprintf(out, size, "nan");
   if (std::isinf(number)) return std::snprintf(out, size, number < 0 ? "-inf" : "inf");
@@ -80,7 +81,7 @@ Status int_of(std::string_view text, const char* what, int32_t* out) noexcept {
     }
     if (!is_digit(c)) return no_integer(text, what);
     after_digit = true;
-    // One that is too large stays so; one more step does not overflow 64 bits.
+    // A number that is too large stays too large; one more step cannot overflow 64 bits.
     if (number <= std::numeric_limits<int32_t>::max()) number = number * 10 + (c - '0');
   }
   if (!after_digit) return no_integer(text, what);

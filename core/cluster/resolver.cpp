@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kOption = "given as an option";
 
-// "subject: words (source)", or why there are none.
+// "subject: text (source)", or the reason why there is none.
 [[gnu::format(printf, 4, 5)]] void add_line(std::pmr::string* text, const char* subject, Status status,
                                             const char* format, ...) {
   char words[DIST_MAX_ADDRESS_BYTES + 128];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClusterResolver: which cluster a process is part of, and which task of it the process is. What an option
-// gives is answered here; what is to be found, by the kinds of resolvers.
+// ClusterResolver: finds the cluster that this process belongs to, and its task in it.
+//
+// Invariant: this base class answers from explicit options. The kinds of resolvers (the find_... functions)
+// are asked only for what the options leave open.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +16,13 @@
 
 namespace dist {
 
-// A text that a resolver gives, and where it comes from.
+// A text from a resolver, and its source.
 struct FoundText {
   bool is_set = false;
   const char* source = "not set";
   char text[DIST_MAX_ADDRESS_BYTES] = "";
 
-  // INVALID_ARGUMENT where it is too long, or not one line.
+  // INVALID_ARGUMENT if the text is too long or not a single line.
   Status set(std::string_view value, const char* from, const char* what) noexcept;
 };
 
@@ -29,7 +31,7 @@ struct FoundNumber {
   const char* source = "not set";
 };
 
-// What a caller asks for: NULL and DIST_TASK_UNSET are not said.
+// The task that a caller asks for. NULL and DIST_TASK_UNSET mean unspecified.
 struct AskedTask {
   const char* type = nullptr;
   int32_t id = DIST_TASK_UNSET;
@@ -38,7 +40,7 @@ struct AskedTask {
   bool is_whole() const noexcept { return type != nullptr && id != DIST_TASK_UNSET; }
 };
 
-// Texts are NULL where they are not given.
+// Texts are NULL if they are not given.
 struct ResolverOptions {
   const char* task_type = nullptr;
   int32_t task_id = DIST_TASK_UNSET;
@@ -56,14 +58,14 @@ class ClusterResolver : public Counted {
   Status task_id(FoundNumber* out) const;
   Status rpc_layer(FoundText* out) const;
   Status environment(FoundText* out) const;
-  // "grpc://host:port" of a task, or what this kind has where no whole task is asked for.
+  // "grpc://host:port" of a task, or what this kind returns if the task is not fully specified.
   Status address(const AskedTask& asked, FoundText* out) const;
   Status num_accelerators(const AskedTask& asked, FoundNumber* out) const;
-  // As CUDA_VISIBLE_DEVICES has them.
+  // In the format of CUDA_VISIBLE_DEVICES.
   virtual Status gpu_ids(FoundText* out) const;
-  // This resolver, and those that it is made of.
+  // The number of resolvers: this one and those that it consists of.
   virtual std::size_t num_members() const noexcept { return 1; }
-  // All of it in words, in lines of "subject: words".
+  // A description, in lines of the form "subject: text".
   std::pmr::string explain() const;
 
  protected:
@@ -74,17 +76,17 @@ class ClusterResolver : public Counted {
   virtual Status find_task_type(FoundText* out) const = 0;
   virtual Status find_task_id(FoundNumber* out) const = 0;
   virtual Status find_rpc_layer(FoundText* out) const = 0;
-  virtual Status find_environment(FoundText* out) const;  // "" by default
+  virtual Status find_environment(FoundText* out) const;  // default: ""
   virtual Status find_address(const AskedTask& asked, FoundText* out) const = 0;
-  virtual Status find_num_accelerators(const AskedTask& asked, FoundNumber* out) const;  // 0 by default
+  virtual Status find_num_accelerators(const AskedTask& asked, FoundNumber* out) const;  // default: 0
 
-  // The address of a whole task, with the RPC layer that was asked for, else this resolver's.
+  // The address of a fully specified task, with the requested RPC layer or else this resolver's.
   Status task_address(const AskedTask& asked, FoundText* out) const;
-  // The same of this process where type or id are not asked for; "" where they are not known.
+  // The same, with this process's type or id if they are not specified; "" if those are unknown.
   Status own_or_asked_address(const AskedTask& asked, FoundText* out) const;
-  // `address` with the layer before it.
+  // `address` with the RPC layer in front.
   Status with_layer(const char* asked_layer, const char* address, const char* source, FoundText* out) const;
-  // A given text as options have it; NULL: it was not given.
+  // The texts given in the options; NULL: not given.
   const char* given_session_address() const noexcept { return text_or_null(session_address_); }
   const char* given_tf_config() const noexcept { return text_or_null(tf_config_); }
   const char* given_rpc_layer() const noexcept { return text_or_null(rpc_layer_); }
@@ -107,13 +109,13 @@ class ClusterResolver : public Counted {
   const int32_t num_accelerators_;
 };
 
-// OK where texts and numbers are within their limits.
+// Checks that texts and numbers are within their limits.
 Status check(const ResolverOptions& options) noexcept;
 
-// "layer://address"; "" is no layer.
+// "layer://address"; "" means no layer.
 Status join_address(const char* layer, const char* address, const char* source, FoundText* out) noexcept;
 
-// The environment variable, or NULL. Not while another thread changes the environment.
+// The environment variable, or NULL. No other thread may change the environment meanwhile.
 const char* environment_text(const char* name) noexcept;
 
 }  // namespace dist

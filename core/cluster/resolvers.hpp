@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of resolvers, and how each is made. Options have been checked.
+// Creates the different kinds of resolvers. The options must have been checked.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@ namespace dist {
 Status create_simple_resolver(Memory& memory, Ref<ClusterSpec> spec, const ResolverOptions& options,
                               Ref<ClusterResolver>* out);
 
-// Reads TF_CONFIG at each question, unless options have it.
+// Reads TF_CONFIG at each question, unless the options contain it.
 Status create_tf_config_resolver(Memory& memory, const ResolverOptions& options, Ref<ClusterResolver>* out);
 
-// What Slurm's variables say is read here.
+// Reads Slurm's variables on creation.
 Status create_slurm_resolver(Memory& memory, const SlurmOptions& slurm, const ResolverOptions& options,
                              Ref<ClusterResolver>* out);
 
@@ -36,7 +36,7 @@ Status create_kubernetes_resolver(Memory& memory, const KubernetesOptions& kuber
 Status create_union_resolver(Memory& memory, std::span<ClusterResolver* const> members,
                              const ResolverOptions& options, Ref<ClusterResolver>* out);
 
-// A resolver of the host's own: cluster_resolver.h says what each function does. A dist_cluster_spec is a
+// A resolver defined by the host: see cluster_resolver.h for its functions. A dist_cluster_spec is a
 // ClusterSpec with one reference.
 struct HostResolver {
   dist_status (*spec)(dist_cluster_spec** out_spec, void* user_data) = nullptr;

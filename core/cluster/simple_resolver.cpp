@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of a spec that is given.
+// The resolver for a spec that the caller passes.
 #include "core/cluster/resolvers.hpp"
 
 namespace dist {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slurm says of a step, read: lists of hosts, of tasks a host, and who is where.
+// Parses Slurm's description of a step: host lists, tasks per host, and which task is where.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@
 
 namespace dist {
 
-// "n[01-03,7],m1" is n01, n02, n03, n7, m1: at most DIST_MAX_CLUSTER_TASKS names, each shorter than an address.
+// Expands "n[01-03,7],m1" to n01, n02, n03, n7, m1; at most DIST_MAX_CLUSTER_TASKS names, each shorter than
+// an address.
 Status expand_host_list(const char* text, std::pmr::vector<std::pmr::string>* out);
 
-// "2(x3),1" is 2, 2, 2, 1.
+// Expands "2(x3),1" to 2, 2, 2, 1.
 Status expand_tasks_per_node(const char* text, std::pmr::vector<int32_t>* out);
 
 struct SlurmJob {
@@ -45,18 +46,18 @@ class SlurmStep {
  public:
   explicit SlurmStep(Memory& memory) : memory_(memory), hosts_(&memory) {}
 
-  // FAILED_PRECONDITION where a variable is not there, or jobs and hosts do not have the same number of tasks.
-  // INVALID_ARGUMENT where the lists of hosts and of tasks are not equally long, or a host comes twice.
+  // FAILED_PRECONDITION if a variable is missing, or if jobs and hosts have different numbers of tasks.
+  // INVALID_ARGUMENT if the lists of hosts and tasks differ in length, or if a host appears twice.
   Status read(const SlurmOptions& options);
 
   const Ref<ClusterSpec>& spec() const noexcept { return spec_; }
-  // The job of this process, or NULL; its index in it.
+  // The job of this process (or NULL) and its index in the job.
   const char* job() const noexcept { return own_job_; }
   int32_t index() const noexcept { return own_index_; }
   int32_t gpus_per_task() const noexcept { return gpus_per_task_; }
   int32_t rank() const noexcept { return rank_; }
   int32_t num_tasks() const noexcept { return num_tasks_; }
-  // The first GPU of this process. -1: its rank is not one of the step's.
+  // The first GPU of this process; -1 if its rank is not part of the step.
   int32_t first_gpu() const noexcept { return first_gpu_; }
 
  private:
@@ -75,16 +76,16 @@ class SlurmStep {
   void place_gpus() noexcept;
 
   Memory& memory_;
-  std::pmr::vector<HostTasks> hosts_;  // by name
+  std::pmr::vector<HostTasks> hosts_;  // sorted by name
   Ref<ClusterSpec> spec_;
   const char* own_job_ = nullptr;
   int32_t own_index_ = DIST_TASK_UNSET;
-  // Where hosts and their tasks come from: an option or a variable.
+  // The sources of the hosts and their tasks: an option or a variable.
   const char* hosts_source_ = "";
   const char* tasks_source_ = "";
   int32_t rank_ = 0;
   int32_t num_tasks_ = 0;
-  int32_t most_tasks_ = 0;  // of a host
+  int32_t most_tasks_ = 0;  // maximum per host
   int32_t gpus_per_task_ = 0;
   int32_t first_gpu_ = -1;
 };

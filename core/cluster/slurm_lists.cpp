@@ -15,12 +15,12 @@ Status check_length(const char* text, const char* what) noexcept {
   return invalid_argument("%s has more than %d bytes", what, DIST_MAX_CLUSTER_TEXT_BYTES - 1);
 }
 
-// Lists of hosts, as TensorFlow reads them.
+// Parses host lists like TensorFlow.
 class HostList {
  public:
   explicit HostList(std::pmr::vector<std::pmr::string>* out) : out_(*out) {}
 
-  // Commas part hosts where they are not in brackets.
+  // Commas outside of brackets separate hosts.
   Status read(std::string_view text) {
     bool in_brackets = false;
     std::size_t begin = 0;
@@ -63,12 +63,12 @@ class HostList {
         Shown(quoted).c_str());
   }
 
-  // Digits, around which TensorFlow lets blanks be.
+  // Digits, which may be surrounded by blanks as in TensorFlow.
   static bool read_number(std::string_view text, int32_t* out) noexcept {
     return text.find_first_of("+_") == std::string_view::npos && int_of(text, "a number", out).ok();
   }
 
-  // A name, or one with ranges at its end.
+  // A name, or a name with ranges at its end.
   Status part(std::string_view text) {
     const std::size_t open = text.find_first_of("[]");
     if (open == std::string_view::npos) return add(text, 0, {});
@@ -84,7 +84,8 @@ class HostList {
     }
   }
 
-  // "01-03", or one number. The first one's length, blanks counted, is how many digits all of them have.
+  // "01-03" or a single number. The length of the first number, including blanks, determines the number of
+  // digits.
   Status range(std::string_view prefix, std::string_view text) {
     const std::size_t dash = text.find('-');
     const std::string_view from = text.substr(0, dash);
@@ -102,7 +103,7 @@ class HostList {
     return kOk;
   }
 
-  // The number gets zeros in front until it has `width` digits.
+  // Pads the number with leading zeros to `width` digits.
   Status add(std::string_view prefix, std::size_t width, std::string_view digits) {
     if (out_.size() == DIST_MAX_CLUSTER_TASKS) {
       return invalid_argument("the list of hosts has more than %d hosts", DIST_MAX_CLUSTER_TASKS);
@@ -120,13 +121,13 @@ class HostList {
   std::pmr::vector<std::pmr::string>& out_;
 };
 
-// Digits alone.
+// Digits only.
 bool read_count(std::string_view text, int32_t* out) noexcept {
   if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return false;
   return int_of(text, "a number of tasks", out).ok();
 }
 
-// "2(x3)", or "2".
+// "2(x3)" or "2".
 bool read_repeated(std::string_view text, int32_t* number, int32_t* times) noexcept {
   const std::size_t open = text.find('(');
   *times = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of a Slurm step, which is read when the resolver is made.
+// The resolver for a Slurm step, which is read on creation.
 #include <charconv>
 
 #include "core/cluster/resolvers.hpp"

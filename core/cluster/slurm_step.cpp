@@ -24,10 +24,10 @@ Status at_least_0(int32_t number, const char* name) noexcept {
   return number >= 0 ? kOk : invalid_argument("%s is %d; it is at least 0", name, number);
 }
 
-// For messages: "1 task", "2 tasks".
+// The plural ending for messages: "1 task", "2 tasks".
 const char* s_of(std::size_t number) noexcept { return number == 1 ? "" : "s"; }
 
-// An option of that name, or else the variable.
+// The option, or else the variable.
 Status option_or_variable(const char* given, const char* option, const char* name, const char** source,
                           const char** out) noexcept {
   *source = given != nullptr ? option : name;
@@ -72,8 +72,8 @@ Status SlurmStep::read_hosts(const SlurmOptions& options) {
   return add_hosts(hosts, tasks, options.tasks_on_each_host);
 }
 
-// TensorFlow ends with the shorter list, and takes the later number of a host that comes twice. Both leave tasks
-// out that the step has, so that they are refused.
+// TensorFlow stops at the end of the shorter list, and uses the later number for a repeated host. Both would
+// leave out tasks of the step, so they are rejected here.
 Status SlurmStep::add_hosts(std::span<std::pmr::string> hosts, std::span<const int32_t> tasks,
                             int32_t on_each) {
   const std::size_t n = hosts.size();
@@ -162,7 +162,7 @@ Status SlurmStep::place(const SlurmOptions& options) {
   return place_jobs(jobs, addresses);
 }
 
-// What `source` asks for must be what the hosts have.
+// The number of tasks from `source` must equal that of the hosts.
 Status SlurmStep::check_sum(std::span<const SlurmJob> jobs, const char* source) const noexcept {
   std::size_t asked = 0;
   for (const SlurmJob& job : jobs) asked += job.num_tasks;
@@ -172,7 +172,7 @@ Status SlurmStep::check_sum(std::span<const SlurmJob> jobs, const char* source) 
                              asked, s_of(asked), hosts_source_, tasks_source_, has, s_of(has));
 }
 
-// The jobs, by name, get the tasks one after another: check_sum() has found as many as there are.
+// Assigns consecutive tasks to the jobs, sorted by name. check_sum() has verified the number of tasks.
 Status SlurmStep::place_jobs(std::span<SlurmJob> jobs, std::span<const std::pmr::string> addresses) {
   std::sort(jobs.begin(), jobs.end(), [](const SlurmJob& a, const SlurmJob& b) { return a.name < b.name; });
   SpecBuilder builder(memory_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of TF_CONFIG. It is read, and judged, at each question.
+// The resolver for TF_CONFIG. It reads and validates the variable at each question.
 #include "core/base/text.hpp"
 #include "core/cluster/python_numbers.hpp"
 #include "core/cluster/resolvers.hpp"
@@ -9,7 +9,8 @@ namespace {
 
 constexpr const char* kVariable = "TF_CONFIG";
 
-// Python's `key in value`, and then value[key]: a list or text may have the key, but no value for it.
+// Python's `key in value` followed by value[key]: a list or text may contain the key without having a value
+// for it.
 Status look_up(const JsonTree& tree, const JsonTree::Value& value, std::string_view key, const char* what,
                const JsonTree::Value** out) noexcept {
   *out = nullptr;
@@ -99,7 +100,7 @@ class TfConfigResolver final : public ClusterResolver {
     return with_layer(asked.rpc_layer, address, "address of the task", out);
   }
 
-  // The task must be one of the cluster, as if its devices were to be listed.
+  // The task must be one of the cluster, as if its devices were listed.
   Status find_num_accelerators(const AskedTask& asked, FoundNumber* out) const override {
     FoundText where;
     DIST_TRY(find_address({asked.type, asked.id, nullptr}, &where));
@@ -125,7 +126,7 @@ class TfConfigResolver final : public ClusterResolver {
     return task == nullptr ? kOk : look_up(*tree, *task, key, "\"task\" in TF_CONFIG", out);
   }
 
-  // A member that is a text; null is not set.
+  // A member that is a text; null means not set.
   Status find_text(const char* key, FoundText* out) const {
     JsonTree tree(&memory());
     DIST_TRY(read(&tree));

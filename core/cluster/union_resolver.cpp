@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of several others: their specs together, and the first one's answers.
+// The resolver that combines several others: their specs are merged, and other questions go to the first one.
 #include <vector>
 
 #include "core/cluster/resolvers.hpp"
@@ -39,7 +39,8 @@ class UnionResolver final : public ClusterResolver {
   Status find_task_id(FoundNumber* out) const override { return first().task_id(out); }
   Status find_rpc_layer(FoundText* out) const override { return first().rpc_layer(out); }
   Status find_environment(FoundText* out) const override { return first().environment(out); }
-  // The first one's RPC layer is for its own addresses: a task of the union has the union's alone.
+  // The RPC layer of the first resolver is for its own addresses. For a task of the union, only the union's
+  // applies.
   Status find_address(const AskedTask& asked, FoundText* out) const override {
     if (!asked.is_whole()) return first().address({nullptr, DIST_TASK_UNSET, asked.rpc_layer}, out);
     const char* const own = given_rpc_layer() == nullptr ? "" : given_rpc_layer();

@@ -132,7 +132,7 @@ Status Closure::update(const char* function, std::span<const char* const> names,
 }
 
 Status Closure::commit(int64_t mark) {
-  // One that has begun is not taken back.
+  // A commit that has begun cannot be cancelled.
   return ask("commit", nullptr,
              [&](RemoteWait* wait) { return job_.variables.commit(pushes_, id_, mark, wait); });
 }

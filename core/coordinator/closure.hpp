@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closure: what a function on a worker knows of the job while it runs. What it changes goes to the parameter servers when it
-// has returned: one message to each, with the closure's number, so that each change happens once, whoever runs it again.
-// WorkerJob: what a worker has of the job that its coordinator has told it of.
+// Closure: the job as seen by a function that runs on a worker. WorkerJob: the job as seen by the worker.
+//
+// Invariant: the closure's changes are sent to the parameter servers only when its function has returned: one
+// message to each, with the closure's number. So each change is applied once, even if another worker runs the
+// closure again.
 #pragma once
 
 #include <atomic>
@@ -27,11 +29,11 @@ namespace dist {
 
 class Closure;
 
-// A function that workers run: its result in *out_value, a reference that is handed over, or NULL for nothing.
+// A function that workers run. It passes the ownership of *out_value to the caller; NULL: no result.
 struct ClosureFunction {
   dist_status (*function)(Closure& closure, Value* arguments, Value** out_value, void* host) = nullptr;
   void* host = nullptr;
-  void (*end)(void* host) = nullptr;  // when the function is no more; may be NULL
+  void (*end)(void* host) = nullptr;  // called when the function is removed; may be NULL
 };
 
 class WorkerJob final : public Counted {
@@ -39,16 +41,17 @@ class WorkerJob final : public Counted {
   WorkerJob(Memory& memory, int64_t epoch, int32_t worker);
 
   const int64_t epoch;
-  const int32_t worker;  // this one's number
+  const int32_t worker;  // number of this worker
   Directory directory;
   RemoteVariables variables;
-  std::atomic<int64_t> num_closures{0};  // that have begun here
+  std::atomic<int64_t> num_closures{0};  // that have started here
 
-  // A cached value that is at most `variable.max_staleness` closures old at closure `now` of this worker.
+  // Finds a cached value that is at most `variable.max_staleness` closures old at closure `now` of this
+  // worker.
   bool cached(const RemoteVariable& variable, int64_t now, ValueRef* out);
   void cache(const RemoteVariable& variable, int64_t now, const ValueRef& value);
 
-  // What create_per_worker has made here.
+  // The values of create_per_worker().
   void keep(std::string_view name, ValueRef value);
   Status kept(std::string_view name, ValueRef* out);
 
@@ -66,7 +69,8 @@ class WorkerJob final : public Counted {
 
 class Closure {
  public:
-  // `pushes`: whether it may change variables. `spans`: where what it does on parameter servers is written down, on a row.
+  // `pushes`: whether it may change variables. `spans`: records its calls to parameter servers, on the given
+  // row.
   Closure(WorkerJob& job, int64_t id, const char* name, Cancel& cancel, bool pushes, SpanLog& spans, int row);
 
   int64_t id() const noexcept { return id_; }
@@ -82,14 +86,14 @@ class Closure {
   Status update(const char* function, std::span<const char* const> names, Value* arguments);
   Status per_worker(const char* name, ValueRef* out) { return job_.kept(name, out); }
 
-  // What it changes, to all parameter servers.
+  // Sends the changes to all affected parameter servers.
   Status commit(int64_t mark);
   // A parameter server that could not be reached, or kNoServer.
   int32_t lost_server() const noexcept { return lost_; }
 
  private:
   Status check_pushes(const char* name) const noexcept;
-  // Asks parameter servers: a span, and remembers a server that could not be reached.
+  // Calls parameter servers: records a span, and remembers a server that could not be reached.
   template <class Ask>
   Status ask(const char* what, Cancel* cancel, const Ask& ask);
 
@@ -98,7 +102,7 @@ class Closure {
   const char* const name_;
   Cancel& cancel_;
   const bool may_push_;
-  const int64_t number_;  // which closure of this worker it is
+  const int64_t number_;  // counts the closures of this worker
   SpanLog& spans_;
   const int32_t row_;
   Pushes pushes_;

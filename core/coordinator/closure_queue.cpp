@@ -129,7 +129,7 @@ void ClosureQueue::take(std::size_t place, int64_t id, int losses) {
 
 bool ClosureQueue::next(int64_t now_ns, Assignment* out) {
   if (free_.size() == 0) return false;
-  // What was lost goes before what nobody has had: somebody has waited for it for longer.
+  // Lost closures go before new ones, because the host has waited for them for longer.
   for (auto at = back_.begin(); at != back_.end(); ++at) {
     const Back& back = at->second;
     if (back.due_ns > now_ns) continue;

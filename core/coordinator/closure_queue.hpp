@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClosureQueue: which worker does which closure, and when. A state machine: it knows no thread, no network and no clock; it is
-// told what happens, and when, and says what to do next.
+// ClosureQueue: which worker runs which closure, and when. A state machine without threads, network or clock:
+// the caller reports events with their times, and asks what to do next.
 //
-// Closures go out in the order of their numbers, each to the worker that has been free for longest. A closure whose worker is
-// lost comes back: it is due after a pause, which doubles each time, and goes to another worker, unless there has been none for
-// some time. An error of a closure's own is kept until somebody takes it; closures that wait are cancelled then, those that are
-// under way come to their ends.
+// Closures are sent in the order of their numbers, each to the worker that has been idle for longest. If a
+// worker is lost, its closures return to the queue. Each becomes due after a pause, which doubles with each
+// loss, and goes to a different worker unless none has been available for some time.
+//
+// If a closure itself fails, the error is kept until the host retrieves it. Waiting closures are cancelled,
+// and running ones run to completion.
+//
+// Invariant: every number gets exactly one end, and mark() never decreases.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +27,7 @@ class ClosureQueue {
  public:
   static constexpr int64_t kFirstPauseNs = 100'000'000;
   static constexpr int64_t kLongestPauseNs = 10'000'000'000;
-  // How long, in pauses, a closure waits for another worker than the one that it was lost with.
+  // How many pauses a closure waits for a different worker than the one that was lost.
   static constexpr int64_t kPatience = 8;
 
   struct Assignment {
@@ -32,34 +36,35 @@ class ClosureQueue {
   };
   enum class Lost { kAgain, kTooOften };
 
-  // `per_worker`: closures that a worker has at a time; `max_losses`: with how many workers one may be lost.
+  // `per_worker`: maximum number of closures of a worker at a time; `max_losses`: maximum number of lost
+  // workers per closure.
   ClosureQueue(Memory& memory, int num_workers, int per_worker, int max_losses);
 
-  // ---- What happens ----
-  // The next closure; its number, from 0 on.
+  // ---- Events ----
+  // Adds a closure and returns its number, starting at 0.
   int64_t schedule();
   void worker_up(int worker);
-  // Its closures are the caller's to report, by lost().
+  // The caller must report the worker's closures with lost().
   void worker_down(int worker) noexcept;
-  // It has an end, whatever it is.
+  // The closure has ended in any way.
   void done(int64_t id) noexcept;
-  // Its worker was lost, or could not do it. kTooOften: it has an end with that.
+  // The closure's worker was lost or could not run it. kTooOften: the closure has ended with this.
   Lost lost(int64_t id, int64_t now_ns);
-  // What waits has an end: their numbers.
+  // Ends all waiting closures and returns their numbers.
   void cancel_waiting(std::pmr::vector<int64_t>* out);
-  // One that waits has an end: false where it does not wait.
+  // Ends a waiting closure. Returns false if it is not waiting.
   bool cancel(int64_t id) noexcept;
-  // Numbers below `mark` are over, and the next one is `next`: of a coordinator that goes on with a checkpoint.
+  // Continues after a checkpoint: numbers below `next` have ended, and `next` is the next number.
   void resume(int64_t next) noexcept;
 
-  // ---- What to do ----
-  // The next closure to go out: false where there is none, or no worker for it.
+  // ---- Decisions ----
+  // The next closure to send. Returns false if there is none, or no worker for it.
   bool next(int64_t now_ns, Assignment* out);
-  // When to ask again, though nothing happens; INT64_MAX: never.
+  // When to ask again even if nothing happens; INT64_MAX: never.
   int64_t ask_again_ns(int64_t now_ns) const noexcept;
 
-  // ---- What is so ----
-  // All below have an end.
+  // ---- State ----
+  // All closures below have ended.
   int64_t mark() const noexcept { return mark_; }
   int64_t next_id() const noexcept { return next_id_; }
   std::size_t num_waiting() const noexcept { return fresh_.size() + back_.size(); }
@@ -68,12 +73,12 @@ class ClosureQueue {
   int64_t num_losses() const noexcept { return num_losses_; }
   bool is_up(int worker) const noexcept { return workers_[static_cast<std::size_t>(worker)].up; }
   int num_up() const noexcept { return num_up_; }
-  // Closures that it has.
+  // The number of closures that the worker has.
   int num_of(int worker) const noexcept { return workers_[static_cast<std::size_t>(worker)].busy; }
 
  private:
-  // Places of workers that are free, a worker's number each, free for longest first. There is room for all from the
-  // beginning, so that the end of a closure takes no memory.
+  // The free places of workers, as a queue of worker numbers with the longest idle first. All memory is
+  // allocated in advance, so that ending a closure allocates nothing.
   class Places {
    public:
     Places(Memory& memory, std::size_t most) : ring_(most, &memory) {}
@@ -100,9 +105,9 @@ class ClosureQueue {
   };
   struct Back {
     int losses;
-    int avoid;           // the worker that it was lost with
-    int64_t due_ns;      // not before
-    int64_t patient_ns;  // until then `avoid` does not get it, while there is another
+    int avoid;           // the worker that had it when it was lost
+    int64_t due_ns;      // not sent before
+    int64_t patient_ns;  // until then, `avoid` does not get it if there is another worker
   };
 
   void take(std::size_t place, int64_t id, int losses);
@@ -113,10 +118,10 @@ class ClosureQueue {
   const int max_losses_;
   std::pmr::vector<Worker> workers_;
   Places free_;
-  std::pmr::deque<int64_t> fresh_;     // that no worker has had
-  std::pmr::map<int64_t, Back> back_;  // that were lost
+  std::pmr::deque<int64_t> fresh_;     // never sent
+  std::pmr::map<int64_t, Back> back_;  // lost and returned
   std::pmr::map<int64_t, Closure> in_flight_;
-  std::pmr::deque<bool> ended_;  // of each from the mark on, whether it has an end
+  std::pmr::deque<bool> ended_;  // for each number from the mark on: whether it has ended
   int64_t mark_ = 0;
   int64_t next_id_ = 0;
   int64_t num_losses_ = 0;

@@ -48,7 +48,7 @@ Status count_tasks(const ClusterSpec& cluster, const char* job, int* out) noexce
 
 }  // namespace
 
-// How long somebody waits, and what ends that. Made and ended without the coordinator's lock.
+// The deadline and cancel object of a wait. Constructed and destroyed without the coordinator's lock.
 class Coordinator::Await final : private Cancel::Link {
  public:
   Await(Coordinator& owner, int64_t timeout_ns, Cancel* cancel) noexcept
@@ -59,7 +59,7 @@ class Coordinator::Await final : private Cancel::Link {
     until_ns_ = wait < 0 || wait > INT64_MAX - now ? INT64_MAX : now + wait;
   }
 
-  // Under the lock.
+  // Must be called under the lock.
   bool signalled() const noexcept { return cancelled_ || scope_.late(); }
   const char* reason() const noexcept { return cancel_->reason(); }
   int64_t until_ns() const noexcept { return until_ns_; }
@@ -77,10 +77,10 @@ class Coordinator::Await final : private Cancel::Link {
   int64_t until_ns_ = 0;
   int64_t waits_ns_ = 0;
   bool cancelled_ = false;
-  CancelScope scope_;  // after what a signal writes, which may come at once
+  CancelScope scope_;  // declared after the members that a signal writes, because it may arrive immediately
 };
 
-// ---- Begin and end ----
+// ---- Creation and destruction ----
 
 Status Coordinator::create(Memory& memory, const ClusterSpec& cluster, const CoordinatorOptions& options,
                            Ref<Coordinator>* out) {
@@ -92,7 +92,7 @@ Status Coordinator::create(Memory& memory, const ClusterSpec& cluster, const Coo
   int num_workers = 0;
   DIST_TRY(count_tasks(cluster, kPsJob, &num_ps));
   DIST_TRY(count_tasks(cluster, kWorkerJob, &num_workers));
-  // A number that no other coordinator of these servers has; 0 is none.
+  // A number that no other coordinator of these servers has; 0 means none.
   const auto epoch = static_cast<int64_t>(unpredictable_number() >> 1 | 1);
   Ref<Coordinator> made = make_counted<Coordinator>(memory, options, num_ps, num_workers, epoch);
   DIST_TRY(made->start(cluster));
@@ -161,7 +161,7 @@ Status Coordinator::start(const ClusterSpec& cluster) {
 
 Coordinator::~Coordinator() {
   if (memory().forked()) return;
-  // It may end because it could not begin, which is what the caller is to hear of.
+  // Keeps the reason why it could not start, which end() must not overwrite.
   const ErrorRecord kept = last_error();
   end();
   last_error() = kept;
@@ -176,7 +176,7 @@ void Coordinator::end() noexcept {
   ended_->signal(kEnded);
   signal();
   thread_.join();
-  // What is left of closures may outlive the coordinator; its connections do not.
+  // Parts of closures may outlive the coordinator; its connections must not.
   std::pmr::vector<Ref<Counted>> trash(&memory());
   std::pmr::deque<Server> servers(&memory());
   Ref<GrpcCalls> calls;
@@ -263,7 +263,7 @@ Status Coordinator::schedule(const char* function, Value* arguments, int64_t tim
   if (memory().forked()) return check_use();
   DIST_TRY(check_method_name(function, "the name of a closure"));
   {
-    // What cannot be sent is an error here, not of the closure.
+    // A value that cannot be sent is an error of this call, not of the closure.
     Ref<CallParts> parts;
     DIST_TRY(write_message(memory(), {}, arguments, &parts));
     if (parts->bytes() > message_bytes_) {
@@ -354,7 +354,7 @@ void Coordinator::cancel(int64_t id, const char* reason) noexcept {
     if (found == flights_.end()) return;
     Flight& flight = found->second;
     if (!queue_.cancel(id)) {
-      // It runs: nobody waits for what it comes to any more, but it has its effects.
+      // It is running: the result is no longer wanted, but its effects happen.
       flight.result->settle(DIST_CANCELLED, reason);
       return;
     }

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coordinator: gives closures to workers, and keeps variables on parameter servers (TensorFlow: ClusterCoordinator with a
-// ParameterServerStrategy). A thread of its own speaks with the servers; the host's threads schedule and wait, and read and
-// change variables themselves.
+// Coordinator: schedules closures on workers and keeps variables on parameter servers, like TensorFlow's
+// ClusterCoordinator with a ParameterServerStrategy. Its own thread communicates with the servers about
+// closures; host threads schedule and wait, and access variables directly.
 //
-// A worker that is lost gives its closures back, and has work again when it returns. A parameter server that is lost ends the
-// job: everything is ABORTED from then on.
+// If a worker is lost, its closures are run by others, and it gets work again when it returns. If a parameter
+// server is lost, the job is over: everything fails with ABORTED from then on.
+//
+// Invariants:
+// - Only the coordinator's thread starts and completes calls of closures.
+// - No host function is called under `mutex_`. Objects that may call the host when released are put into
+//   `trash_` and released outside of the lock.
+// - `events_mutex_` is the innermost lock.
 #pragma once
 
 #include <atomic>
@@ -34,28 +40,28 @@
 
 namespace dist {
 
-// Into how many parts each dimension of a variable is divided.
+// A host function that decides how many parts each dimension of a variable is divided into.
 struct PartitionFunction {
   dist_status (*function)(const dist_tensor* spec, int64_t* out_partitions, void* host) = nullptr;
   void* host = nullptr;
 };
 
 struct CoordinatorOptions {
-  int32_t max_queued = 0;           // closures that have no end; 0: kDefaultQueued
+  int32_t max_queued = 0;           // maximum number of unfinished closures; 0: kDefaultQueued
   int32_t closures_per_worker = 0;  // at a time; 0: 1
-  int32_t max_losses = 0;           // workers that one closure may be lost with; 0: kDefaultLosses
-  int64_t timeout_ns = 0;  // longest wait of a call that has no time-out of its own; 0: 600 s; < 0: no limit
-  int64_t message_bytes = 0;      // most of one message; 0: kDefaultMessageBytes
-  PartitionFunction partitioner;  // of variables that do not say it; none: whole
+  int32_t max_losses = 0;           // maximum number of lost workers per closure; 0: kDefaultLosses
+  int64_t timeout_ns = 0;           // for calls without their own timeout; 0: 600 s; < 0: no limit
+  int64_t message_bytes = 0;        // maximum size of a message; 0: kDefaultMessageBytes
+  PartitionFunction partitioner;    // for variables without `partitions`; none: not divided
 };
 
 struct RemoteVariableOptions {
   int32_t max_staleness = 0;
-  std::span<const int64_t> partitions;  // none: as the partitioner says
-  const char* colocate_with = nullptr;  // another one's name: its parts lie with those of that one
+  std::span<const int64_t> partitions;  // empty: use the partitioner
+  const char* colocate_with = nullptr;  // name of another variable whose parts determine the placement
 };
 
-// What it does, in numbers.
+// Statistics.
 struct CoordinatorNumbers {
   int32_t num_ps = 0;
   int32_t num_workers = 0;
@@ -67,7 +73,7 @@ struct CoordinatorNumbers {
   int64_t failed = 0;
   int64_t cancelled = 0;
   int64_t losses = 0;  // of closures with their workers
-  int64_t mark = 0;    // all closures below have an end
+  int64_t mark = 0;    // all closures below have ended
   uint64_t bytes_sent = 0;
   uint64_t bytes_received = 0;
 };
@@ -80,16 +86,16 @@ class Coordinator final : public Counted {
   static constexpr int32_t kDefaultLosses = 16;
   static constexpr int32_t kMostServers = 4096;
 
-  // Waits for nobody. INVALID_ARGUMENT: the cluster has no worker, or no ps.
+  // Does not block. INVALID_ARGUMENT if the cluster has no worker or no parameter server.
   static Status create(Memory& memory, const ClusterSpec& cluster, const CoordinatorOptions& options,
                        Ref<Coordinator>* out);
   Coordinator(Memory& memory, const CoordinatorOptions& options, int num_ps, int num_workers, int64_t epoch);
 
-  // Tells the servers to end, and ends itself: what waits is CANCELLED, and calls of the host's that are inside have returned.
-  // Again is the same as once.
+  // Tells the servers to end, fails everything that waits with CANCELLED, and waits until the host's calls
+  // have returned. Calling it again has no effect.
   void end() noexcept;
 
-  // A call of the host's, while it is inside.
+  // Registers a host's call while it is inside.
   class Use {
    public:
     explicit Use(Coordinator& coordinator) noexcept;
@@ -115,22 +121,25 @@ class Coordinator final : public Counted {
   Status assign(const char* name, int32_t how, Value& value);
   Status scatter(const char* name, int32_t how, Value& slices);
   Status update(const char* function, std::span<const char* const> names, Value* arguments);
-  // saving.cpp: variables, and which closures each server has applied, in a checkpoint; while closures run, too.
+  // In saving.cpp: saves variables, and the closures applied by each server, to a checkpoint. Closures may
+  // run meanwhile.
   Status save(const char* path);
-  // The same back, before the first closure of this coordinator, whose numbers go on from the mark that was saved.
+  // Restores a checkpoint. Must be called before the first closure of this coordinator; its numbers continue
+  // after the saved mark.
   Status restore(const char* path);
 
-  // ---- coordinator.cpp: closures, as the host sees them. timeout_ns 0: the coordinator's ----
-  // Waits while there is no place. An error that an earlier closure had comes out here, in join() or in done(), once.
+  // ---- coordinator.cpp: closures as the host sees them. timeout_ns 0: the coordinator's ----
+  // Waits until there is room. The error of an earlier closure is returned once, by this function, join() or
+  // done().
   Status schedule(const char* function, Value* arguments, int64_t timeout_ns, Cancel* cancel,
                   Ref<RemoteValue>* out);
   Status join(int64_t timeout_ns, Cancel* cancel);
   Status done(bool* out);
-  // Runs a function on every worker, and on each that returns, and keeps there what it gives.
+  // Runs a function on every worker, also on those that return later, and keeps its result there.
   Status create_per_worker(const char* name, const char* function, Value* arguments);
 
   CoordinatorNumbers numbers() const noexcept;
-  // The latest closures that have ended, from when each was sent: a row for each worker.
+  // The latest finished closures since they were sent, one row per worker.
   SpanTrace trace() const;
 
  private:
@@ -152,9 +161,9 @@ class Coordinator final : public Counted {
   Status await(std::unique_lock<std::mutex>& lock, Await& await, const char* what, const Ready& ready);
   Status check_use() noexcept;
   Status take_error() noexcept;
-  // Until all parameter servers are there.
+  // Waits until all parameter servers are available.
   Status await_servers();
-  // What needs the lock under which a partitioner is called.
+  // Fails inside a partitioner for operations that need the lock held there.
   Status check_not_dividing(const char* what) const noexcept;
   Status place(RemoteVariable* variable, const RemoteVariableOptions& options);
   Status find_all(std::span<const char* const> names, RemoteVariables::List* out);
@@ -165,7 +174,7 @@ class Coordinator final : public Counted {
   void cancel(int64_t id, const char* reason) noexcept;
   void describe_absent(char* text, std::size_t size) const noexcept;
 
-  // ---- exchange.cpp: the thread that speaks with servers ----
+  // ---- exchange.cpp: the thread that communicates with servers ----
   static void* exchange_main(void* self);
   void exchange() noexcept;
   void signal() noexcept;
@@ -179,7 +188,7 @@ class Coordinator final : public Counted {
   void heard_prepared(Server& server);
   void heard_closure(Flight& flight);
   void lost(Server& server, const char* why);
-  // flights.cpp: what it does with closures.
+  // flights.cpp: its handling of closures.
   void send(int64_t id, Server& server);
   void give_back(Flight& flight, const char* why) noexcept;
   void settle(Flight& flight, dist_status status, const char* text, ValueRef value) noexcept;
@@ -196,34 +205,35 @@ class Coordinator final : public Counted {
   const int num_ps_;
   const int num_workers_;
   const int64_t epoch_;
-  const Ref<Cancel> ended_;  // ends what the host's threads have asked parameter servers
+  const Ref<Cancel> ended_;  // ends the calls of host threads to parameter servers
   Ref<GrpcCalls> calls_;
   Directory directory_;
   RemoteVariables variables_;
   std::pmr::vector<std::pmr::string> devices_;
-  std::mutex creating_;                  // variables are created one after another
-  std::pmr::vector<int64_t> num_parts_;  // that each parameter server has
-  int64_t next_ps_ = 0;                  // which one gets the next part
+  std::mutex creating_;                  // serializes the creation of variables
+  std::pmr::vector<int64_t> num_parts_;  // parts on each parameter server
+  int64_t next_ps_ = 0;                  // gets the next part
 
   Thread thread_;
-  std::atomic<uint32_t> signal_{0};  // changes where the thread has something to look at
+  std::atomic<uint32_t> signal_{0};  // changes when the thread has something to do
   std::atomic<bool> asleep_{false};
-  std::mutex events_mutex_;  // the last in the order of locks; under it nothing is called
+  std::mutex events_mutex_;  // innermost lock; nothing is called under it
   Link* first_event_ = nullptr;
   Link* last_event_ = nullptr;
 
-  mutable std::mutex mutex_;         // of all that follows
-  std::condition_variable changed_;  // for those that wait
+  mutable std::mutex mutex_;         // protects everything below
+  std::condition_variable changed_;  // for waiting threads
   std::pmr::deque<Server> servers_;  // parameter servers, then workers
   ClosureQueue queue_;
-  std::pmr::map<int64_t, Flight> flights_;      // closures that have no end
-  bool all_ps_up_ = false;                      // for good: one that is lost ends the job
-  std::pmr::deque<PerWorker> per_worker_;       // in the order in which they are made
-  bool more_per_worker_ = false;                // than workers have been told of
-  std::pmr::vector<Ref<RemoteValue>> cancels_;  // that have been asked for, until they are answered
-  std::pmr::vector<Ref<Counted>> trash_;        // what may call the host when it goes: not under the lock
-  ErrorRecord error_;                           // of a closure, until somebody takes it; OK: none
-  ErrorRecord fatal_;  // a parameter server is lost, or the coordinator has ended; OK: neither
+  std::pmr::map<int64_t, Flight> flights_;      // unfinished closures
+  bool all_ps_up_ = false;                      // never reset, because a lost server ends the job
+  std::pmr::deque<PerWorker> per_worker_;       // in the order of creation
+  bool more_per_worker_ = false;                // some have not been sent to all workers
+  std::pmr::vector<Ref<RemoteValue>> cancels_;  // requested cancellations that have not been answered
+  // Objects that may call the host when released, which must happen outside of the lock.
+  std::pmr::vector<Ref<Counted>> trash_;
+  ErrorRecord error_;  // of a closure, until the host retrieves it; OK: none
+  ErrorRecord fatal_;  // a parameter server was lost, or the coordinator has ended; OK: neither
   bool stopping_ = false;
   int num_uses_ = 0;
   int64_t next_retry_ns_ = INT64_MAX;

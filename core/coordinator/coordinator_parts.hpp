@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a coordinator is made of, for its own sources.
+// Internal classes of the coordinator, for its own sources.
 #pragma once
 
 #include "core/coordinator/coordinator.hpp"
 
 namespace dist {
 
-// What a closure comes to.
+// The pending result of a closure.
 class ClosureResult final : public RemoteValue {
  public:
   ClosureResult(Memory& memory, Coordinator& coordinator, int64_t id, const char* function)
@@ -28,7 +28,8 @@ class ClosureResult final : public RemoteValue {
   const std::pmr::string function_;
 };
 
-// Whose answer has come: a link is in the coordinator's list of events until the thread has looked at it.
+// Receives the answer to a call: the link is in the coordinator's list of events until its thread has handled
+// it.
 class Coordinator::Link final : public RpcObserver {
  public:
   enum class What { kHello, kWatch, kPrepared, kClosure };
@@ -42,7 +43,7 @@ class Coordinator::Link final : public RpcObserver {
   const What what;
   Server* const server;
   Flight* const flight;
-  Ref<RemoteValue> call;  // whose answer it waits for
+  Ref<RemoteValue> call;  // the call that it waits for
 
  private:
   friend class Coordinator;
@@ -52,7 +53,7 @@ class Coordinator::Link final : public RpcObserver {
   bool listed_ = false;
 };
 
-// A task that the coordinator speaks with.
+// A task that the coordinator communicates with.
 struct Coordinator::Server {
   enum class State { kAway, kPreparing, kUp };
   Server(Coordinator& owner, bool is_ps, int number) noexcept
@@ -68,15 +69,15 @@ struct Coordinator::Server {
   const int index;
   Ref<RpcClient> client;
   State state = State::kAway;
-  int64_t retry_ns = 0;          // when to say hello again; 0: not
-  std::size_t num_prepared = 0;  // per-worker values that it has
-  std::size_t known = 0;         // entries of the directory that it has
+  int64_t retry_ns = 0;          // when to send hello again; 0: not
+  std::size_t num_prepared = 0;  // number of per-worker values that it has
+  std::size_t known = 0;         // number of directory entries that it has
   std::pmr::vector<int64_t> in_flight;
-  std::pmr::string why;  // it is away
+  std::pmr::string why;  // reason why it is away
   Link hello, watch, prepared;
 };
 
-// A closure that has no end.
+// An unfinished closure.
 struct Coordinator::Flight {
   Flight(Coordinator& owner, int64_t number, const char* name) noexcept
       : id(number), function(name, &owner.memory()), link(owner, Link::What::kClosure, nullptr, this) {}
@@ -85,8 +86,8 @@ struct Coordinator::Flight {
   const std::pmr::string function;
   ValueRef arguments;
   Ref<ClosureResult> result;
-  Server* server = nullptr;  // that has it
-  bool cancelled = false;    // its worker has been asked to end it
+  Server* server = nullptr;  // the one that has it
+  bool cancelled = false;    // its worker was asked to end it
   int64_t scheduled_ns = 0;
   int64_t sent_ns = 0;
   Link link;
@@ -97,11 +98,11 @@ struct Coordinator::PerWorker {
   const std::pmr::string name;
   const std::pmr::string function;
   ValueRef arguments;
-  ErrorRecord error;    // the first that a worker had with it
-  bool failed = false;  // so it was never made, and its name is free
+  ErrorRecord error;    // the first error of a worker
+  bool failed = false;  // it was never created, so its name is free
 };
 
-// What a worker says of a closure, or of a per-worker value.
+// A worker's answer about a closure or a per-worker value.
 struct WorkerAnswer {
   dist_status status;
   int32_t lost_server;
@@ -112,7 +113,7 @@ struct WorkerAnswer {
 
 Status read_answer(const Value& message, WorkerAnswer* out) noexcept;
 
-// What may call the host when it goes, until it can go without the lock.
+// Keeps an object that may call the host when released, until it can be released outside of the lock.
 inline void put_aside(std::pmr::vector<Ref<Counted>>* trash, Counted* object) noexcept {
   if (object == nullptr) return;
   Ref<Counted> held = Ref<Counted>::adopt(object);

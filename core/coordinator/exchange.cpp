@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator's thread: it alone speaks with the servers, and takes what they answer. What that says of closures is in
-// flights.cpp.
+// Coordinator: the thread that communicates with the servers and handles their answers. Answers about
+// closures are handled in flights.cpp.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kRetryNs = 500'000'000;
 constexpr int64_t kMostEndNs = 5'000'000'000;
-constexpr int64_t kMostGreetingNs = 2'000'000'000;  // gRPC tries again within a second
+constexpr int64_t kMostGreetingNs = 2'000'000'000;  // gRPC retries within a second
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void Coordinator::Link::answered() noexcept {
   owner_.signal();
 }
 
-// Afterwards nothing comes from it any more.
+// Afterwards no event comes from this link.
 void Coordinator::forget(Link& link) noexcept {
   if (link.call) link.call->cancel("the coordinator waits for it no longer");
   put_aside(&trash_, link.call.take());
@@ -86,7 +86,7 @@ void Coordinator::exchange() noexcept {
         }
         if (!stopping) look(now);
       } catch (const std::bad_alloc&) {
-        // What is not done yet is done in the next round.
+        // The rest is done in the next round.
         next_retry_ns_ = std::min(next_retry_ns_, now + kRetryNs);
       }
       next = std::min(next_retry_ns_, queue_.ask_again_ns(now));
@@ -132,15 +132,15 @@ void Coordinator::look(int64_t now) {
     }
     more_per_worker_ = false;
   }
-  // Closures need parameter servers, which have all heard of this job before any of them is sent.
+  // Closures need parameter servers. All of these know this job before any closure is sent.
   ClosureQueue::Assignment next{};
   while (all_ps_up_ && queue_.next(now, &next)) {
     send(next.id, servers_[static_cast<std::size_t>(num_ps_) + static_cast<std::size_t>(next.worker)]);
   }
 }
 
-// The end of all: who hears it ends too; others find out that this process is gone. A server that has just begun, or is back, is
-// waited for, since it would wait for its coordinator.
+// Tells all servers to end; unreachable ones detect that this process is gone. Waits for servers that have
+// just started or returned, because these would wait for their coordinator.
 void Coordinator::say_end() noexcept {
   const int64_t greeted = steady_now_ns() + std::min(kMostGreetingNs, calls_->lease_ns());
   const int64_t patience = std::min(kMostEndNs, calls_->lease_ns());
@@ -172,7 +172,7 @@ void Coordinator::say_end() noexcept {
 // ---- Servers ----
 
 void Coordinator::say_hello(Server& server) {
-  // Where memory is short below, it is tried again.
+  // If there is no memory below, this is retried.
   server.retry_ns = steady_now_ns() + kRetryNs;
   next_retry_ns_ = std::min(next_retry_ns_, server.retry_ns);
   const ValueRef job = Value::create_text(memory(), server.ps ? kPsJob : kWorkerJob);
@@ -184,7 +184,7 @@ void Coordinator::say_hello(Server& server) {
   }
   ValueRef addresses;
   ValueRef message;
-  // It waits for as long as the server takes to be there.
+  // The call waits until the server has started.
   if (Value::create(memory(), DIST_VALUE_TUPLE, plain, &addresses).ok() &&
       make_message(memory(), {epoch_, server.index}, {job.get(), addresses.get()}, &message).ok() &&
       server.client->begin("dist.hello", message.get(), {-1, nullptr, &server.hello}, &server.hello.call)
@@ -203,7 +203,7 @@ void Coordinator::heard_hello(Server& server) {
   if (!said.ok()) {
     server.why = why.message;
     if (said.code() == DIST_FAILED_PRECONDITION) {
-      // It will say the same the next time.
+      // The server would give the same answer again.
       fatal_ = why;
       end_all(said.code(), why.message);
       return;
@@ -233,7 +233,7 @@ void Coordinator::heard_hello(Server& server) {
   changed_.notify_all();
 }
 
-// Its answer is the end of the server, for this coordinator.
+// The answer means that the server has ended for this coordinator.
 void Coordinator::heard_watch(Server& server) {
   ValueRef ignored;
   const Status said = server.watch.call->get(0, &ignored);
@@ -263,7 +263,7 @@ void Coordinator::lost(Server& server, const char* why) {
   next_retry_ns_ = std::min(next_retry_ns_, server.retry_ns);
 }
 
-// Per-worker values are made one after another; with all of them it is ready for closures.
+// Per-worker values are created one after the other. With all of them, the worker is ready for closures.
 void Coordinator::prepare(Server& server) {
   while (server.num_prepared < per_worker_.size() && per_worker_[server.num_prepared].failed)
     ++server.num_prepared;
@@ -311,7 +311,7 @@ void Coordinator::heard_prepared(Server& server) {
   }
   if (!read.ok()) {
     if (error.code == DIST_OK) error = last_error();
-    // Who made it is told so; of a worker that comes later, whoever uses it.
+    // The creator receives the error. If the worker joined later, the user of the value does.
     if (!known_before) keep_error(last_error().code, last_error().message);
   }
   prepare(server);

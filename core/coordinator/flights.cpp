@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that have no end: sent, given back, ended.
+// Coordinator: unfinished closures: sending them, returning them to the queue, and ending them.
 #include <algorithm>
 #include <utility>
 
@@ -77,7 +77,8 @@ void Coordinator::heard_closure(Flight& flight) {
     queue_.done(flight.id);
     return settle(flight, DIST_CANCELLED, "another closure has failed", {});
   }
-  // The parameter server is lost, as its own watch is about to say; or this worker alone cannot reach it.
+  // Either the parameter server is lost, which its own watch will report soon, or only this worker cannot
+  // reach it.
   if (answer.lost_server >= 0) return give_back(flight, answer.text);
   fail_closure(flight, answer.status, answer.text);
 }
@@ -100,7 +101,7 @@ void Coordinator::give_back(Flight& flight, const char* why) noexcept {
   fail_closure(flight, DIST_ABORTED, text);
 }
 
-// Its end, and that of what the coordinator knows of it.
+// Ends a closure and removes it from the coordinator's records.
 void Coordinator::settle(Flight& flight, dist_status status, const char* text, ValueRef value) noexcept {
   forget(flight.link);
   const bool sent = flight.server != nullptr && flight.sent_ns != 0;
@@ -140,7 +141,7 @@ void Coordinator::fail_closure(Flight& flight, dist_status status, const char* t
   cancel_rest();
 }
 
-// What waits at once; what runs is asked to end, and has its end.
+// Cancels waiting closures immediately, and asks running ones to end.
 void Coordinator::cancel_rest() noexcept {
   try {
     std::pmr::vector<int64_t> waiting(&memory());
@@ -159,7 +160,7 @@ void Coordinator::cancel_rest() noexcept {
       cancels_.push_back(std::move(call));
     }
   } catch (const std::bad_alloc&) {
-    // They run to their ends.
+    // They run to completion.
   }
 }
 

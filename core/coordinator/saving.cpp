@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of the coordinator's variables. With them go the numbers of the closures that each parameter server has applied,
-// so that a coordinator that goes on with the checkpoint may run closures again whose effects are in it.
+// Coordinator: checkpoints of its variables. A checkpoint also contains the closures that each parameter
+// server has applied, so that a coordinator that continues from it may run closures again whose effects are
+// already included.
 #include <charconv>
 #include <cinttypes>
 #include <cstring>
@@ -52,7 +53,7 @@ Status numbers_of(const char* key, const char* text, Numbers* out) {
   return kOk;
 }
 
-// Which server has which parts of which variable.
+// The layout: which server has which part of which variable.
 std::pmr::string layout_of(Memory& memory, const Directory& directory, std::size_t n) {
   Numbers numbers(&memory);
   for (std::size_t i = 0; i < n; ++i) {
@@ -63,7 +64,7 @@ std::pmr::string layout_of(Memory& memory, const Directory& directory, std::size
   return text_of(memory, numbers);
 }
 
-// The numbers from `mark` on, as another list of the same closures.
+// The same set of closures as a list that starts at `mark`.
 Status from_mark(Memory& memory, std::span<const int64_t> applied, int64_t mark, Numbers* out) {
   AppliedIds ids(memory);
   DIST_TRY(ids.read(applied));
@@ -75,7 +76,7 @@ Status from_mark(Memory& memory, std::span<const int64_t> applied, int64_t mark,
 
 }  // namespace
 
-// All variables of each server, of one moment of that server's.
+// All variables of each server, as of one moment on that server.
 class Coordinator::Snapshot {
  public:
   Snapshot(Coordinator& owner, RemoteWait* wait) : owner_(owner), wait_(wait) {}
@@ -88,13 +89,13 @@ class Coordinator::Snapshot {
         (void)owner_.variables_.call(ps, "dist.ps.snapshot_end", *message, wait_, &ignored);
       }
     } catch (const std::bad_alloc&) {
-      // The next snapshot takes its place.
+      // The next snapshot replaces it.
     }
   }
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  // Which closures it has applied, of the next server.
+  // The closures applied by the next server.
   Status take(Numbers* applied) {
     ValueRef message;
     ValueRef answer;
@@ -146,9 +147,9 @@ class Coordinator::Snapshot {
 Status Coordinator::save(const char* path) {
   DIST_TRY(check_not_dividing("saving a checkpoint"));
   DIST_TRY(await_servers());
-  // No variable comes meanwhile, and there is one snapshot at a time.
+  // Meanwhile no variable can be created, and there is only one snapshot at a time.
   const std::scoped_lock creating(creating_);
-  // First the mark: what is below it has ended, and so has been applied.
+  // The mark first: closures below it have ended and are therefore included.
   const int64_t mark = numbers().mark;
   RemoteWait wait = patience();
   Snapshot snapshot(*this, &wait);
@@ -180,18 +181,18 @@ Status Coordinator::save(const char* path) {
 
 namespace {
 
-// How far a job had come when it was saved.
+// The progress of a job when it was saved.
 struct Progress {
   explicit Progress(Memory& memory) : applied(&memory) {}
 
   int64_t mark = 0;                   // closures below have ended
-  std::pmr::vector<Numbers> applied;  // by each parameter server, as AppliedIds has it; at least one
-  bool alike = true;                  // all the same: no closure was under way
+  std::pmr::vector<Numbers> applied;  // by each parameter server, in the format of AppliedIds; at least one
+  bool alike = true;                  // all are equal: no closure was running
 };
 
 Status read_progress(const Checkpoint& file, Progress* out) {
   Memory& memory = file.memory();
-  // Other programs' files, and those of other strategies, have no closures.
+  // Files of other programs and of other strategies contain no closures.
   if (const char* const text = file.text(kMarkText); text != nullptr) {
     Numbers mark(&memory);
     DIST_TRY(numbers_of(kMarkText, text, &mark));

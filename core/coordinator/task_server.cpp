@@ -16,7 +16,7 @@
 namespace dist {
 namespace {
 
-// A coordinator has at most so many closures at a worker, and some per-worker values beside them.
+// A coordinator has at most this many closures and per-worker values at a worker.
 constexpr std::size_t kMostQueued = 4096;
 
 const char* text_of(const Value& message, std::size_t item) noexcept {
@@ -25,12 +25,13 @@ const char* text_of(const Value& message, std::size_t item) noexcept {
 
 }  // namespace
 
-// What ends one wait for the server's end; others go on. Made and ended without the server's lock.
+// The cancel object of one wait for the server's end; other waits continue. Constructed and destroyed without
+// the server's lock.
 class TaskServer::JoinEnd final : private Cancel::Link {
  public:
   JoinEnd(TaskServer& server, Cancel* cancel) noexcept : server_(server), scope_(cancel, *this) {}
 
-  // Under the lock.
+  // Must be called under the lock.
   bool signalled() const noexcept { return signalled_ || scope_.late(); }
 
  private:
@@ -42,7 +43,7 @@ class TaskServer::JoinEnd final : private Cancel::Link {
 
   TaskServer& server_;
   bool signalled_ = false;
-  CancelScope scope_;  // after what a signal writes, which may come at once
+  CancelScope scope_;  // declared after the members that a signal writes, because it may arrive immediately
 };
 
 Status check_message_bytes(int64_t bytes) noexcept {
@@ -96,7 +97,7 @@ TaskServer::~TaskServer() {
   }
 }
 
-// ---- What the host does ----
+// ---- Calls of the host ----
 
 Status TaskServer::check_registration(const char* name, const char* what) const noexcept {
   if (started_) return failed_precondition("the server has been started; register functions before");
@@ -233,7 +234,7 @@ Status TaskServer::stop(const char* call) noexcept {
   return kOk;
 }
 
-// ---- What comes, on threads of the network's ----
+// ---- Incoming calls, on network threads ----
 
 void TaskServer::called(Ref<IncomingCall> call) noexcept {
   std::string_view method;
@@ -325,8 +326,9 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
     if (watch_ && epoch_ != numbers[0]) {
       return fail(DIST_ALREADY_EXISTS, "another coordinator has this server");
     }
-    // A parameter server that was lost to its coordinator is another one for it, and begins with nothing. One that has nothing
-    // yet may be told again: the first answer may have been lost with its connection.
+    // A parameter server that its coordinator has lost would start again without variables. One that has no
+    // variables yet may receive the greeting again, because the first answer may have been lost with its
+    // connection.
     if (part != kWorkerJob && epoch_ == numbers[0] && service_.used()) {
       return failed_precondition("this parameter server has been lost to its coordinator");
     }
@@ -354,14 +356,15 @@ void TaskServer::run(IncomingCall& call, Cancel& cancel) noexcept {
   }
 }
 
-// Errors of the function's own are in the answer: a failing status is for what makes the worker a lost one.
+// Errors of the function itself are part of the answer. A failing status means that the worker counts as
+// lost.
 Status TaskServer::run_closure(IncomingCall& call, Cancel& cancel, Ref<CallParts>* out) {
   const Ref<CallMessage> request = Ref<CallMessage>::share(&call.request());
   std::string_view method;
   ValueRef message;
   DIST_TRY(read_message(memory(), request, &method, &message));
   const bool stays = method == "dist.per_worker";
-  const std::size_t first = stays ? 2 : 1;  // of the function's name
+  const std::size_t first = stays ? 2 : 1;  // position of the function's name
   std::span<const int64_t> numbers;
   DIST_TRY(read_numbers(message.get(), 3, first + 2, &numbers));
   Ref<WorkerJob> job;
@@ -378,7 +381,7 @@ Status TaskServer::run_closure(IncomingCall& call, Cancel& cancel, Ref<CallParts
   if (name == nullptr || (stays && text_of(*message, 1) == nullptr))
     return invalid_argument("a closure without a name");
 
-  // What stays is no closure of the coordinator's, and has no number among them.
+  // A per-worker value has no number among the coordinator's closures.
   const int64_t id = stays ? Span::kNoId : numbers[1];
   Span span{.category = "closure", .id = id, .row = threads_.here(), .begin_ns = steady_now_ns()};
   span.set_name(name);
@@ -409,12 +412,12 @@ Status TaskServer::run_closure(IncomingCall& call, Cancel& cancel, Ref<CallParts
                           {text.get(), status.ok() ? result.get() : nullptr}, &answer));
     return write_message(memory(), {}, answer.get(), out);
   };
-  // What cannot be sent is an error before anything changes.
+  // A result that cannot be sent is an error before anything changes.
   Status written = done.ok() ? write(done) : kOk;
   if (!written.ok()) done = written;
   if (cancel.signalled()) {
     const std::scoped_lock lock(mutex_);
-    // Another worker may do what this one's end has ended.
+    // Another worker may run the closure that the end of this server has interrupted.
     if (end_ != End::kNot) return fail(DIST_UNAVAILABLE, "%s", cancel.reason());
     done = fail(DIST_CANCELLED, "%s", cancel.reason());
   }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaskServer: a task of the cluster that a coordinator gives work to (TensorFlow: tf.distribute.Server): a parameter server,
-// or a worker that runs closures. It serves from start() on and ends when its coordinator says so, or is gone for a lease.
+// TaskServer: a task of the cluster that works for a coordinator, like tf.distribute.Server: a parameter
+// server, or a worker that runs closures.
 //
-// What the coordinator calls, besides the methods of ParameterService; each message is a tuple (core/ps/numbers.hpp):
+// Invariant: it serves from start() on, and ends when its coordinator ends it or has been silent for a lease.
 //
-//     dist.hello       epoch, index; the job, the parameter servers' addresses       nothing
-//     dist.watch       epoch                                                         no answer, until the server ends
+// These are the calls of the coordinator besides those of ParameterService; each message is a tuple
+// (core/ps/numbers.hpp):
+//
+//     dist.hello       epoch, index; the job, the parameter servers' addresses       returns nothing
+//     dist.watch       epoch                                                         is answered when the server ends
 //     dist.closure     epoch, id, mark; a function's name, its arguments, new entries of the directory or nothing
-//                                      its status, a lost parameter server or -1, entries known; its error's text, its result
-//     dist.per_worker  the same, of which the result stays here: id is its number, and the name of it lies before the function's
-//     dist.cancel      epoch: closures that run are to end                           nothing
-//     dist.end         epoch: the server ends                                        nothing
+//                      returns its status, a lost parameter server or -1, entries known; its error's text, its result
+//     dist.per_worker  like dist.closure, but the result stays here: id is its number, and its name precedes the
+//                      function's
+//     dist.cancel      epoch; running closures must end                              returns nothing
+//     dist.end         epoch; the server must end                                    returns nothing
 #pragma once
 
 #include <condition_variable>
@@ -35,21 +39,21 @@ namespace dist {
 
 inline constexpr char kPsJob[] = "ps";
 inline constexpr char kWorkerJob[] = "worker";
-// Of a server that takes whatever part a coordinator has for it.
+// A server that accepts any job that a coordinator assigns.
 inline constexpr char kLocalJob[] = "local";
 
-// Of a server's or a coordinator's messages; 0: kDefaultMessageBytes.
+// Checks the maximum message size of a server or coordinator; 0: kDefaultMessageBytes.
 Status check_message_bytes(int64_t bytes) noexcept;
 
 struct TaskServerOptions {
   const char* job = kLocalJob;
   int32_t index = 0;
-  const char* address = nullptr;       // the task's; port 0: the system chooses
-  const char* bind_address = nullptr;  // where it listens; NULL: as the environment says, else at the address
-  int32_t num_threads = 0;             // closures that run at a time; 0: 1
+  const char* address = nullptr;       // of the task; port 0: chosen by the system
+  const char* bind_address = nullptr;  // where to listen; NULL: from the environment, else `address`
+  int32_t num_threads = 0;             // number of closures that run at a time; 0: 1
   int64_t start_timeout_ns =
-      0;  // how long it waits for a coordinator that has not come; 0: 600 s; < 0: no limit
-  int64_t message_bytes = 0;  // most of one message; 0: kDefaultMessageBytes
+      0;  // how long it waits for the first contact of a coordinator; 0: 600 s; < 0: no limit
+  int64_t message_bytes = 0;  // maximum size of a message; 0: kDefaultMessageBytes
 };
 
 class TaskServer final : public Counted, private CallHandler, private CallThreads::Worker {
@@ -61,21 +65,22 @@ class TaskServer final : public Counted, private CallHandler, private CallThread
   static Status create(Memory& memory, const TaskServerOptions& options, Ref<TaskServer>* out);
   TaskServer(Memory& memory, const TaskServerOptions& options);
 
-  // Before start(). Not OK: the function's `end` is not called.
+  // Must be called before start(). If it fails, the function's `end` is not called.
   Status add_closure(const char* name, const ClosureFunction& function);
   Status add_update(const char* name, const UpdateFunction& function);
   Status start();
-  // "grpc://host:port", with the port that the system has chosen once it has.
+  // "grpc://host:port", with the port that the system chose.
   const char* target() const noexcept { return target_.c_str(); }
-  // Waits for its end. OK: its coordinator, or end(), has said so. UNAVAILABLE: the coordinator is gone for a lease.
-  // DEADLINE_EXCEEDED: none has come, or not within `timeout_ns` (< 0: no limit), and the server goes on.
+  // Waits until the server ends. OK if the coordinator or end() has ended it; UNAVAILABLE if the coordinator
+  // was silent for a lease; DEADLINE_EXCEEDED if no coordinator has come, or if `timeout_ns` has expired (<
+  // 0: no limit) and the server continues.
   Status join(int64_t timeout_ns, Cancel* cancel);
-  // The latest calls, of a parameter server on one row, and closures and what they ask of parameter servers, on a row for each
-  // thread. From any thread.
+  // The latest calls: those of a parameter server on one row, closures and their calls to parameter servers
+  // on one row per thread. Callable from any thread.
   SpanTrace trace();
-  // From any thread: join() returns.
+  // Makes join() return. Callable from any thread.
   void end() noexcept;
-  // Ends it for good. FAILED_PRECONDITION inside one of its functions.
+  // Ends the server permanently. FAILED_PRECONDITION inside one of its functions.
   Status stop(const char* call) noexcept;
 
  private:
@@ -89,7 +94,7 @@ class TaskServer final : public Counted, private CallHandler, private CallThread
   void run(IncomingCall& call, Cancel& cancel) noexcept override;
 
   Status check_registration(const char* name, const char* what) const noexcept;
-  // Not inside one of its functions, whose end would be waited for.
+  // Fails inside one of its functions, because the call would wait for that function.
   Status check_outside(const char* call) noexcept;
   Status manage(std::string_view method, IncomingCall& call);
   Status hello(std::span<const int64_t> numbers, const Value& message);
@@ -115,9 +120,9 @@ class TaskServer final : public Counted, private CallHandler, private CallThread
   std::mutex mutex_;
   std::condition_variable changed_;
   Ref<WorkerJob> work_;
-  Ref<IncomingCall> watch_;            // the coordinator's, who is there while this is
-  int64_t epoch_ = 0;                  // 0: no coordinator has come
-  int64_t part_ = SpanTrace::kNobody;  // that the coordinator has given it, as the number of a process
+  Ref<IncomingCall> watch_;            // the coordinator's pending call; it is connected while this exists
+  int64_t epoch_ = 0;                  // 0: no coordinator yet
+  int64_t part_ = SpanTrace::kNobody;  // assigned by the coordinator, as the number of a process
   int64_t alone_since_ns_ = 0;
   End end_ = End::kNot;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator's variables: where their parts are, and how the host's threads read and change them.
+// Coordinator: its variables, where their parts are placed, and how host threads access them.
 #include <algorithm>
 #include <utility>
 
@@ -12,10 +12,11 @@
 namespace dist {
 namespace {
 
-// Whose partitioner this thread is in.
+// The coordinator whose partitioner this thread is in.
 thread_local const Coordinator* dividing = nullptr;
 
-// Into how many parts the first dimension is divided. TensorFlow: ParameterServerStrategyV2Extended._create_variable().
+// The number of parts of the first dimension, as in TensorFlow's
+// ParameterServerStrategyV2Extended._create_variable().
 Status count_parts(const RemoteVariable& variable, std::span<const int64_t> partitions,
                    int64_t* out) noexcept {
   char list[200] = "";
@@ -44,7 +45,7 @@ Status count_parts(const RemoteVariable& variable, std::span<const int64_t> part
 
 }  // namespace
 
-// Parts go to the servers in turn, variable by variable: TensorFlow's order.
+// Assigns parts to the servers round robin, variable by variable, in TensorFlow's order.
 Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions& options) {
   if (options.colocate_with != nullptr) {
     if (!options.partitions.empty()) {
@@ -69,7 +70,7 @@ Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions&
   } else {
     int64_t num_parts = 1;
     std::pmr::vector<int64_t> asked(options.partitions.begin(), options.partitions.end(), &memory());
-    // A partitioner is not asked for scalars.
+    // The partitioner is not called for scalars.
     if (asked.empty() && partitioner_.function != nullptr && !variable->shape.empty()) {
       asked.resize(variable->shape.size());
       const dist_tensor spec = variable->spec();
@@ -125,7 +126,7 @@ Status Coordinator::create_variable(const char* name, const dist_tensor& initial
   variable.dtype = initial.dtype;
   variable.shape.assign(initial.shape, initial.shape + initial.ndim);
   variable.max_staleness = options.max_staleness;
-  // The elements are sent from where they are.
+  // The elements are sent directly from the caller's memory.
   ValueRef value;
   if (size.contiguous) {
     DIST_TRY(Value::wrap_tensor(memory(), initial, nullptr, nullptr, &value));
@@ -147,7 +148,7 @@ Status Coordinator::create_variable(const char* name, const dist_tensor& initial
   return kOk;
 }
 
-// Those of these names, once all parameter servers are there.
+// Finds variables by name, after all parameter servers have become available.
 Status Coordinator::find_all(std::span<const char* const> names, RemoteVariables::List* out) {
   DIST_TRY(await_servers());
   for (const char* const name : names) {
@@ -177,7 +178,7 @@ Status Coordinator::commit(const Pushes& pushes) {
   return variables_.commit(pushes, Commit::kNoClosure, 0, &wait);
 }
 
-// push(pushes, variables) says what is to change.
+// push(pushes, variables) adds the changes.
 template <class Push>
 Status Coordinator::change(std::span<const char* const> names, const Push& push) {
   RemoteVariables::List variables(&memory());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A coordinator's counters and gauges, as lines of a page that core/trace/metrics.hpp begins.
+// Writes a coordinator's counters and gauges as part of the metrics page that core/trace/metrics.hpp begins.
 #pragma once
 
 #include "core/coordinator/coordinator.hpp"
@@ -7,7 +7,7 @@
 
 namespace dist {
 
-// `strategy`: the label of every sample; NULL: none.
+// `strategy`: label of every sample; NULL: none.
 void write_metrics(const CoordinatorNumbers& now, const char* strategy, TextOut& out);
 
 }  // namespace dist

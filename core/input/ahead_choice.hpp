@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// AheadChoice: whether a pass makes its next batch ahead, where the host leaves that open.
+// Decides whether a pass prefetches its next batch, if the host leaves that open.
 //
-// A batch made ahead costs its maker's thread, which the replicas may want, and hands it from thread to thread; one made in
-// place costs the time of who asks. Which is less follows from idle cores, from what a batch takes, and from whether a source
-// waits for a disk: so it is measured, as the time from one batch to the next, which has all of that in it. Windows of either
-// way take turns, and the way with the smaller median is kept for some hundred batches, for longer each time that it proves
-// right. Neither changes what batches are, or their order.
+// Prefetching occupies a thread that the replicas may need, and moves the batch between caches. Preparing a
+// batch in place costs the caller's time. Which is faster depends on idle cores, the work per batch, and
+// whether the source waits for a disk. So it is measured, as the time from one batch to the next: measurement
+// windows alternate between both modes, and the mode with the smaller median is used for some hundred
+// batches, longer each time the choice is confirmed. The choice never affects the batches or their order.
 #pragma once
 
 #include <array>
@@ -15,18 +15,20 @@ namespace dist {
 
 class AheadChoice {
  public:
-  // Of one way: batches that are not counted, as they belong to the way before, and batches that are.
+  // For each mode: batches that are not counted because they still belong to the previous mode, and counted
+  // ones.
   static constexpr int kSkipped = 2;
   static constexpr int kCounted = 8;
-  static constexpr int kWindows = 4;  // of both ways in turn
+  static constexpr int kWindows = 4;  // in total, alternating between the modes
   static constexpr int64_t kLeastKept = 512;
   static constexpr int64_t kMostKept = 8192;
 
-  // Of the next batch.
+  // Whether to prefetch the next batch.
   bool ahead() const noexcept { return ahead_; }
-  // A pass begins: the time until its first batch says nothing.
+  // Begins a pass: the time until its first batch is not counted.
   void begin_pass() noexcept { last_ns_ = kNone; }
-  // The host gets a batch; the clock is read only where time counts. True: a choice has been made.
+  // Records that the host gets a batch. Reads the clock only while measuring. Returns true if a choice was
+  // made.
   template <class Clock>
   bool gave(Clock&& now_ns) noexcept {
     if (left_ > 0) [[likely]] {
@@ -37,7 +39,7 @@ class AheadChoice {
   }
 
   bool chosen() const noexcept { return chosen_; }
-  // What that choice was made by, the median time from batch to batch of each way; 0: nothing yet.
+  // The medians that the choice is based on, as time from batch to batch; 0: not measured yet.
   int64_t ahead_ns() const noexcept { return median_ns_[1]; }
   int64_t in_place_ns() const noexcept { return median_ns_[0]; }
 
@@ -52,11 +54,11 @@ class AheadChoice {
   bool ahead_ = true;
   bool chosen_ = true;  // the latest choice
   int64_t keep_ = kLeastKept / 2;
-  int64_t left_ = 0;         // batches for which it is kept yet; 0: it is measured now
-  int64_t last_ns_ = kNone;  // when the batch before was given; kNone: unknown
+  int64_t left_ = 0;         // batches before the next measurement; 0: measuring now
+  int64_t last_ns_ = kNone;  // time of the previous batch; kNone: unknown
   int window_ = 0;
   int in_window_ = 0;
-  std::array<int, 2> count_{};  // of times
+  std::array<int, 2> count_{};  // number of measured times
   std::array<std::array<int64_t, kOfEach>, 2> times_ns_{};
   std::array<int64_t, 2> median_ns_{};
 };

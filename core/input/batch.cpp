@@ -13,15 +13,15 @@
 namespace dist {
 namespace {
 
-using Column = std::span<Value* const>;  // the parts at one place of all elements
+using Column = std::span<Value* const>;  // the corresponding parts of all elements
 
 bool is_cuttable_composite(const Value& value) noexcept {
   return value.kind() == DIST_VALUE_RAGGED || value.kind() == DIST_VALUE_SPARSE;
 }
 
-// To row-major memory.
+// Copies to row-major memory.
 void copy_tensor(const dist_tensor& from, std::byte* to, std::size_t bytes) noexcept {
-  if (bytes == 0) return;  // nothing has no address
+  if (bytes == 0) return;  // an empty tensor may have no address
   if (from.strides == nullptr) {
     std::memcpy(to, from.data, bytes);
   } else {
@@ -75,7 +75,7 @@ class Builder {
     return kOk;
   }
 
-  // Nests: as many items, under the same keys.
+  // Nests must have the same number of items with the same keys.
   Status check_items(Column column) const noexcept {
     const Value& model = *column[0];
     for (std::size_t i = 1; i < column.size(); ++i) {
@@ -114,7 +114,7 @@ class Builder {
     return Value::create_like(memory_, model, items, out);
   }
 
-  // All of one dtype, and of one shape from dimension `from` on.
+  // The tensors must have the same dtype, and the same shape from dimension `from` on.
   Status check_shapes(Column column, int32_t from) const noexcept {
     const dist_tensor model = column[0]->tensor();
     for (std::size_t i = 1; i < column.size(); ++i) {
@@ -134,7 +134,7 @@ class Builder {
     return kOk;
   }
 
-  // A new first dimension: element i is row i.
+  // Adds a first dimension: element i becomes row i.
   Status stack(Column column, ValueRef* out) {
     DIST_TRY(check_shapes(column, 0));
     const dist_tensor row = column[0]->tensor();
@@ -148,7 +148,7 @@ class Builder {
     return make_leaf(memory_, parts_, row, write, out);
   }
 
-  // Texts and objects have no tensor that could hold them: each replica gets a list.
+  // Texts and objects cannot be stored in a tensor: each replica gets a list.
   Status stack_handles(Column column, ValueRef* out) {
     if (column[0]->is_composite()) {
       return fail(
@@ -167,13 +167,13 @@ class Builder {
     return join_parts(memory_, components, out);
   }
 
-  // The examples of all slices, one after another.
+  // Concatenates the examples of all slices.
   Status split(Column column, ValueRef* out) {
     DIST_TRY(check_shapes(column, 1));
     const dist_tensor model = column[0]->tensor();
     TensorSize row_size;
     const dist_tensor row{nullptr, model.dtype, model.ndim - 1, model.shape + 1, nullptr};
-    std::byte unset;  // stands for the row's data, which do not matter
+    std::byte unset;  // a placeholder for the row's data, which is not used
     dist_tensor checked = row;
     checked.data = &unset;
     DIST_TRY(check_tensor(checked, "element", &row_size));

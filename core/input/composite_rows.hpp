@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of ragged and sparse tensors, which have the part of a tensor's first dimension in a batch.
+// The rows of ragged and sparse tensors, which take the role of a tensor's first dimension in a batch.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace dist {
 
-// How many rows a ragged or sparse tensor has.
+// The number of rows.
 int64_t composite_rows(const Value& composite) noexcept;
 
-// Rows first .. first+count-1 as a composite of the same kind.
+// Returns rows first .. first+count-1 as a composite of the same kind.
 Status cut_composite(Memory& memory, const Value& composite, int64_t first, int64_t count, ValueRef* out);
 
 }  // namespace dist

@@ -10,13 +10,13 @@ namespace dist {
 namespace {
 
 struct Read {
-  std::array<int64_t, 3> example;  // file, element, example of the element
+  std::array<int64_t, 3> example;  // file, element, example within the element
   int32_t worker;
 };
 
 bool earlier(const Read& a, const Read& b) noexcept { return a.example < b.example; }
 
-// The numbers in what replicas got: three for each example.
+// Collects the numbers that replicas got: three per example.
 void add_examples(const Value& batch, int32_t worker, std::pmr::vector<Read>& to) {
   if (batch.distributed()) {
     for (const ValueRef& component : batch.items()) add_examples(*component, worker, to);
@@ -40,7 +40,7 @@ Status read_pass(Pass& pass, int32_t worker, std::pmr::vector<Read>& to) {
   }
 }
 
-// "element 5", "element 5 of file 2, example 3": for messages.
+// For example "element 5" or "element 5 of file 2, example 3", for messages.
 void describe(const Read& read, bool files, bool batches, char* text, std::size_t size) noexcept {
   char file[40] = "";
   char example[40] = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the workers of a dataset read every example of its source exactly once.
+// Checks that the workers of a dataset together read every example of its source exactly once.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace dist {
 
-// DATA_LOSS, whose message names the first example that no worker or several read. Looks at `limit` elements
-// at most (0: all).
+// Fails with DATA_LOSS, and names the first example that no worker or several workers read. Checks at most
+// `limit` elements (0: all).
 Status check_coverage(Dataset& dataset, int64_t limit);
 
 }  // namespace dist

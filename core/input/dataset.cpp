@@ -22,7 +22,8 @@ Status check_one_pipeline(const DatasetOptions& options) noexcept {
       "dist_dataset_create_from_function() makes a dataset for each");
 }
 
-// Only what replication and devices are about may be set: all else is the function's.
+// Only replication and device options may be set; everything else belongs to the datasets that the function
+// creates.
 Status check_function_options(const DatasetOptions& options, bool may_replicate) noexcept {
   Division division;
   DIST_TRY(divide(options, 1, {}, {}, &division));
@@ -86,7 +87,7 @@ Dataset::Dataset(Memory& memory, const Readers& readers, const DatasetOptions& o
   options_.layout = readers.workers;
 }
 
-// Last of all that can fail, but for what the options say.
+// The last step of creation that can fail, except for checks of the options.
 Status Dataset::set_source(Ref<Source> source) {
   if (of_strategys_workers_ && options_.worker_index != readers_.me) {
     return invalid_argument(
@@ -153,7 +154,7 @@ Status Dataset::create_from_files(Memory& memory, const Readers& readers, std::s
 
 Status Dataset::of(dist_dataset* handle, const char* call, Dataset** out) noexcept {
   if (handle == nullptr) return invalid_argument("%s(): dataset is NULL", call);
-  // Handles of datasets, values and variables are all counted objects: which one it is can be asked.
+  // Handles of datasets, values and variables are all counted objects, so the type can be checked.
   *out = dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(handle));
   return *out != nullptr ? kOk : invalid_argument("%s(): the handle is not a dataset's", call);
 }
@@ -164,7 +165,7 @@ Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const 
   const dist_status code = fn_(context, &handle, user_data_);
   Dataset* const made = dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(handle));
   if (code != DIST_OK) {
-    // What was handed over is released, whatever the status.
+    // Releases the returned dataset, whatever the status.
     if (made != nullptr) Dataset::close(made);
     if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
     return fail(code,
@@ -232,7 +233,7 @@ bool Dataset::has_static_shapes() const noexcept {
 }
 
 Status Dataset::make_pass_for_one(Ref<Pass>* out) {
-  // The function that made it was told which input pipeline it is.
+  // The function that created it knew its input pipeline.
   DatasetOptions options = options_;
   if (of_strategys_workers_) {
     options.num_workers = 0;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dataset: a source, and how its elements become batches. Iterators pass over it (core/input/iterator.hpp).
+// Dataset: a source, and the rules by which its elements become batches. Each iterator makes one pass over it
+// (core/input/iterator.hpp).
+//
+// Invariant: a dataset does not change after creation, except for the pass counter and the prefetch
+// measurements. It can outlive its strategy.
 #pragma once
 
 #include <oneapi/tbb/task_arena.h>
@@ -20,26 +24,26 @@
 
 namespace dist {
 
-// The input pipeline that a function makes a dataset for.
+// The input pipeline that a function creates a dataset for.
 struct InputContext {
   int32_t num_input_pipelines = 1;
   int32_t input_pipeline_id = 0;
   int32_t num_replicas_in_sync = 1;
 };
 
-// The part of a global batch that one replica gets.
+// The part of a global batch for one replica.
 Status per_replica_batch_size(const InputContext& context, int64_t global_batch_size, int64_t* out) noexcept;
 
 class Dataset;
 
-// A function of the host's that makes the dataset of an input pipeline.
+// A host function that creates the dataset of an input pipeline.
 class DatasetMaker {
  public:
-  // What it makes comes with a reference.
+  // The callee passes the ownership of *out_dataset to the caller.
   using Fn = dist_status (*)(const InputContext& context, dist_dataset** out_dataset, void* user_data);
 
   DatasetMaker(Fn fn, void* user_data) noexcept : fn_(fn), user_data_(user_data) {}
-  // A failure has the message of the function, where it gave one.
+  // On failure, uses the message of the function if it set one.
   Status make(const InputContext& context, Ref<Dataset>* out) const;
 
  private:
@@ -47,17 +51,17 @@ class DatasetMaker {
   void* const user_data_;
 };
 
-// For which replicas a dataset makes batches: those of this worker, and where there are others, which it is of them.
+// The replicas that a dataset makes batches for: those of this worker, and the position among other workers.
 struct Readers {
-  // NOLINTNEXTLINE(google-explicit-constructor): a number of replicas is all of it mostly
+  // NOLINTNEXTLINE(google-explicit-constructor): usually the number of replicas is all that is needed
   Readers(int32_t replicas) noexcept : num_replicas(replicas) {}
 
   int32_t num_replicas;
   int32_t me = 0;
-  Ref<WorkerLayout> workers;  // NULL: there is one alone
-  Ref<Steps> steps;           // likewise
-  bool no_helpers = false;    // no thread makes batches ahead, unless the dataset's options ask for it
-  // For threads that make batches ahead: whether the host has chosen CPUs, and which.
+  Ref<WorkerLayout> workers;  // NULL if there is only one
+  Ref<Steps> steps;           // NULL if there is only one
+  bool no_helpers = false;    // do not prefetch unless the dataset's options ask for it
+  // For prefetching threads: whether the host has chosen CPUs, and which ones.
   bool on_cpus = false;
   CpuSet cpus;
 };
@@ -67,56 +71,56 @@ class Dataset final : public Counted {
   static Status create_from_tensors(Memory& memory, const Readers& readers,
                                     std::span<const dist_tensor> tensors, const DatasetOptions& options,
                                     Ref<Dataset>* out);
-  // Where it fails, `release` is not called.
+  // If it fails, `release` is not called.
   static Status create_from_callback(Memory& memory, const Readers& readers, HostSource::Fn fn,
                                      void* user_data, HostSource::Release release,
                                      const DatasetOptions& options, Ref<Dataset>* out);
   static Status create_from_files(Memory& memory, const Readers& readers, std::span<const char* const> names,
                                   HostSource::FileFn fn, void* user_data, HostSource::Release release,
                                   const DatasetOptions& options, Ref<Dataset>* out);
-  // `may_replicate`: the strategy can have a pipeline for each replica.
+  // `may_replicate`: the strategy allows one pipeline per replica.
   static Status create_from_function(Memory& memory, const Readers& readers, bool may_replicate,
                                      const DatasetMaker& maker, const DatasetOptions& options,
                                      Ref<Dataset>* out);
-  // Of a handle, which may be another object's, or NULL: INVALID_ARGUMENT. `call` is the function's name in
+  // Converts a handle. INVALID_ARGUMENT if it is NULL or not a dataset. `call` is the host's function, for
   // messages.
   static Status of(dist_dataset* handle, const char* call, Dataset** out) noexcept;
-  // Releases the owner's reference; iterators have their own. In a forked child it does nothing: a thread
-  // that is gone may have held a lock.
+  // Releases the owner's reference; iterators have their own. Does nothing in a forked child, because a
+  // thread that does not exist there may have held a lock.
   static void close(Dataset* dataset) noexcept;
 
   Dataset(Memory& memory, const Readers& readers, const DatasetOptions& options);
 
-  // FAILED_PRECONDITION in a child of the process that made the dataset.
+  // Fails with FAILED_PRECONDITION in a child of the process that created the dataset.
   Status check_process() const noexcept;
   bool forked() const noexcept { return fork_guard_.forked(); }
 
   const DatasetOptions& options() const noexcept { return options_; }
   const Division& division() const noexcept { return division_; }
   Source& source() const noexcept { return *source_; }
-  // Of this worker.
+  // In this worker.
   int32_t num_replicas() const noexcept { return readers_.num_replicas; }
-  // With whom passes go on step by step; NULL: nobody.
+  // The vote with other workers on each step; NULL if there are none.
   Steps* steps() const noexcept { return readers_.steps.get(); }
   bool is_of_function() const noexcept { return of_function_; }
-  // Whether all batches have one shape, so that none can be empty.
+  // Whether all batches have the same shape, so that none can be empty.
   bool has_static_shapes() const noexcept;
 
   Status make_pass(Ref<Pass>* out) { return source_->make_pass(recipe(division_), out); }
-  // A pass whose batches are not split, as for one replica.
+  // A pass whose batches are not split, as for a single replica.
   Status make_pass_for_one(Ref<Pass>* out);
-  // A batch without examples, as a worker gets one that is out of data. *out stays NULL where batches have a part that
-  // has no examples.
+  // A batch without examples, for a worker that is out of data. *out stays NULL if a part of the batches
+  // cannot be empty.
   Status make_empty(ValueRef* out);
-  // A pass of another worker of the same dataset, over another source.
+  // The pass of another worker of the same dataset, over a different source.
   Status make_pass_of(int32_t worker, Source& source, Ref<Pass>* out);
 
-  // For iterators: the number of the next pass, and that the next one comes after `number`.
+  // For iterators: takes the number of the next pass, or makes the next one follow `number`.
   uint64_t count_pass() noexcept { return passes_.fetch_add(1, std::memory_order_relaxed); }
   void continue_after(uint64_t number) noexcept;
-  // How many batches are made ahead at most.
+  // The maximum number of prefetched batches.
   int64_t prefetch() const noexcept { return prefetch_; }
-  // Whether they are only where that is faster, and what earlier passes have found out about that.
+  // Whether prefetching is decided by measurement, and the measurements of earlier passes.
   bool measures_ahead() const noexcept { return prefetch_ > 0 && options_.prefetch == 0; }
   AheadChoice ahead_choice() const noexcept {
     const std::lock_guard lock(choice_mutex_);
@@ -126,9 +130,9 @@ class Dataset final : public Counted {
     const std::lock_guard lock(choice_mutex_);
     choice_ = choice;
   }
-  // The arena in which batches are made ahead; it starts no thread before it is used.
+  // The arena for prefetching. It starts no thread before it is used.
   tbb::task_arena& arena() noexcept { return arena_; }
-  // Where its threads may be; NULL: anywhere.
+  // The CPUs for its threads; NULL: any.
   const CpuSet* cpus() const noexcept { return readers_.on_cpus ? &readers_.cpus : nullptr; }
 
  private:
@@ -140,19 +144,20 @@ class Dataset final : public Counted {
   }
 
   const Readers readers_;
-  bool of_strategys_workers_;  // and of no others that the options gave
+  bool of_strategys_workers_;  // the workers are those of the strategy, not others given in the options
   DatasetOptions options_;
-  Ref<Sizes> sizes_;  // options_.batch_sizes
+  Ref<Sizes> sizes_;  // copy of options_.batch_sizes
   Division division_;
-  int64_t prefetch_;  // batches
+  int64_t prefetch_;  // number of batches
   mutable std::mutex choice_mutex_;
-  AheadChoice choice_;  // under it
+  AheadChoice choice_;  // protected by choice_mutex_
   bool of_function_ = false;
   bool of_rows_ = false;
   ForkGuard fork_guard_;
   Ref<Source> source_;
   std::atomic<uint64_t> passes_{0};
-  // Of oneTBB's own width: asked for more workers than the machine has, it writes a warning to stderr.
+  // With the default concurrency of oneTBB: it prints a warning to stderr when asked for more threads than
+  // CPUs.
   tbb::task_arena arena_;
 };
 

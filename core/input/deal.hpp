@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the replicas' components of a batch to one value.
+// Combines the replicas' components of a batch into one value.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace dist {
 
-// Makes one value of one component for each replica: nests of one structure become a nest with per-replica
-// leaves. The component of a single replica is the value.
+// Combines one component per replica. Nests of equal structure become a nest with per-replica leaves. With a
+// single replica, its component is the result.
 Status join_components(Memory& memory, std::span<Value* const> components, ValueRef* out);
 
-// Makes what a replica without examples gets in a step: a value like `model`, with no example. *out stays
-// NULL where `model` has a part that has no examples (a scalar, a text).
+// Creates the component of a replica without examples: like `model`, but empty. *out stays NULL if a part of
+// `model` cannot be empty (a scalar or a text).
 Status empty_like(Memory& memory, Value& model, ValueRef* out);
 
 }  // namespace dist

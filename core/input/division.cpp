@@ -77,7 +77,8 @@ Status check_files(const SourceFacts& source, int64_t workers) noexcept {
       source.num_files, static_cast<long long>(workers));
 }
 
-// The replicas of the workers before this one, and of all. Without a layout all have as many.
+// The number of replicas of the workers before this one, and of all. Without a layout, all workers have the
+// same number.
 struct Replicas {
   int64_t first;
   int64_t all;
@@ -87,7 +88,8 @@ Replicas replicas_of(const DatasetOptions& options, int64_t own) noexcept {
   return {options.worker_index * own, options.num_workers * own};
 }
 
-// The replicas of all workers get what those of one process would. Every worker reads everything for that.
+// The replicas of all workers get what those of a single process would. Every worker therefore reads
+// everything.
 Status divide_as_one_process(const DatasetOptions& options, Division* out) noexcept {
   if (options.worker_batches != 0 ||
       (options.shard_policy != DIST_SHARD_AUTO && options.shard_policy != DIST_SHARD_DATA)) {
@@ -102,7 +104,7 @@ Status divide_as_one_process(const DatasetOptions& options, Division* out) noexc
   return kOk;
 }
 
-// Of several workers: which part of the source is this one's, and whether batches are cut for all of them.
+// With several workers: this one's part of the source, and whether batches are split over all workers.
 Status divide_between_workers(const DatasetOptions& options, int32_t policy, const SourceFacts& source,
                               Division* out) noexcept {
   if (options.as_one_process != 0) return divide_as_one_process(options, out);
@@ -137,7 +139,8 @@ Status divide_between_workers(const DatasetOptions& options, int32_t policy, con
     out->cut = Division::Cut::kSizes;
     out->pieces = replicas.all;
     out->size_offset = replicas.first;
-    // By one where they have not all as many: then each worker gets as much in as many steps as there are replicas.
+    // With different numbers of replicas the offset grows by one, so every worker gets the same amount after
+    // as many steps as there are replicas.
     if (!even) out->size_turn = 1;
   }
   return kOk;

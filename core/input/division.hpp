@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division: which part of a source goes to which worker, and which part of a batch to which replica. This is
+// Division: which worker reads which part of a source, and which replica gets which part of a batch. Pure
 // arithmetic on the options and on whether the source has files.
 #pragma once
 
@@ -32,10 +32,10 @@ struct DatasetOptions {
   int32_t place_dataset_on_device = 0;
   std::span<const int64_t> batch_sizes = {};
   int32_t as_one_process = 0;
-  Ref<WorkerLayout> layout;  // of num_workers workers; NULL: each has as many replicas as this one
+  Ref<WorkerLayout> layout;  // of num_workers workers; NULL: all have as many replicas as this one
 };
 
-// The caller's batch_sizes, kept.
+// A copy of the caller's batch_sizes.
 class Sizes final : public Counted {
  public:
   Sizes(Memory& memory, std::span<const int64_t> sizes)
@@ -43,37 +43,37 @@ class Sizes final : public Counted {
   std::pmr::vector<int64_t> all;
 };
 
-// The numbers that are taken of a sequence: first, first + step, ...
+// An arithmetic progression of indices: first, first + step, ...
 struct Turn {
   int64_t first = 0;
   int64_t step = 1;
   bool takes(int64_t index) const noexcept { return index % step == first; }
-  // How many of 0 .. n-1.
+  // How many of the indices 0 .. n-1 it contains.
   int64_t of(int64_t n) const noexcept { return n <= first ? 0 : (n - first - 1) / step + 1; }
 };
 
 struct Division {
   enum class Cut {
-    kWhole,  // not at all: elements are batches, of anything
+    kWhole,  // not split: elements are batches of any kind
     kEven,   // each batch into `pieces` pieces; replica r gets piece(r)
-    kSizes   // the source's examples, whatever batches they came in, into pieces of size(0), size(1), ...
+    kSizes   // the source's examples, regardless of their batches, into pieces of size(0), size(1), ...
   };
 
   int64_t replicas = 1;
-  int64_t batch = 0;  // elements; 0: elements are batches
+  int64_t batch = 0;  // number of elements; 0: elements are batches
   bool drop_remainder = false;
   Cut cut = Cut::kEven;
   int64_t pieces = 1;
   int64_t first_piece = 0;
   int64_t piece_step = 1;
-  Ref<WorkerLayout> layout;  // kEven: of workers that take turns at pieces; NULL: they are first_piece,
-                             // first_piece + piece_step, ...
-  int64_t worker = 0;        // of the layout
-  int64_t step_pieces = 1;   // kSizes: of which first_piece and the following ones are the replicas'
-  int64_t size_offset = 0;   // kSizes, without `sizes`: piece_size()'s, of `pieces`
-  int64_t size_turn = 1;     // the same: by how much it grows from step to step
+  // kEven: workers take pieces in turns; NULL: first_piece, first_piece + piece_step, ...
+  Ref<WorkerLayout> layout;
+  int64_t worker = 0;       // index in the layout
+  int64_t step_pieces = 1;  // kSizes: pieces per step; this worker's start at first_piece
+  int64_t size_offset = 0;  // kSizes without `sizes`: offset for piece_size(), of `pieces`
+  int64_t size_turn = 1;    // the same: increment of the offset from step to step
   Ref<Sizes> sizes;
-  // This worker's part.
+  // The parts for this worker.
   Turn files;
   Turn elements;
   Turn batches;
@@ -81,23 +81,22 @@ struct Division {
   int64_t piece(int64_t replica) const noexcept {
     return layout ? layout->place_in_turns(worker, replica) : first_piece + replica * piece_step;
   }
-  // `batch_examples`: of a batch, where elements are batches.
+  // `batch_examples`: examples per batch, if elements are batches.
   int64_t size(int64_t index, int64_t batch_examples) const noexcept;
 };
 
-// The properties of a source that its division depends on.
+// The properties of a source that the division depends on.
 struct SourceFacts {
   bool has_files = false;
   std::size_t num_files = 0;
 };
 
-// Errors are TensorFlow's: INVALID_ARGUMENT for an index that is no worker's (unless all workers read
-// everything), NOT_FOUND for files that the source does not have, FAILED_PRECONDITION for a hint that is not
-// followed.
+// The errors are TensorFlow's: INVALID_ARGUMENT for an index that is not a worker's (unless all workers read
+// everything), NOT_FOUND if the source lacks files, FAILED_PRECONDITION for a hint that is not followed.
 Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>& sizes,
               const SourceFacts& source, Division* out) noexcept;
 
-// The cycle of one worker's piece sizes, which has num_workers * replicas of them.
+// The repeating sequence of one worker's piece sizes, num_workers * replicas numbers.
 Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replicas, int64_t worker,
                               std::span<int64_t> out) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ElementPath: a place in an element's structure as text, "[1]['x']", for messages. It is cut where it is too
-// long.
+// ElementPath: a place in the structure of an element as text, such as "[1]['x']", for messages. Long paths
+// are truncated.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class ElementPath {
   const char* text() const noexcept { return text_; }
   std::size_t length() const noexcept { return length_; }
   void cut(std::size_t length) noexcept { text_[length_ = length] = '\0'; }
-  // Item `index` of the nest one is at.
+  // Appends item `index` of `nest`.
   void enter(const Value& nest, std::size_t index) noexcept {
     if (nest.kind() == DIST_VALUE_DICT) {
       append("['%s']", nest.key(index));

@@ -19,7 +19,7 @@ using Give = ElementSource::Give;
 
 Status end_of_source() noexcept { return Status(DIST_OUT_OF_RANGE); }
 
-// The elements of a host's source, batch by batch.
+// The elements of a host source, batch by batch.
 class ElementPass final : public Pass {
  public:
   ElementPass(Memory& memory, Ref<HostSource> host, const Recipe& recipe, int32_t interleave, Give give,
@@ -51,7 +51,7 @@ class ElementPass final : public Pass {
   }
 
   Position position() const noexcept override {
-    // An element of which nothing is taken yet counts as one that is still to come.
+    // An element that is open but not used yet counts as not read.
     const bool open = static_cast<bool>(open_.element);
     return {0, reader_.count() - (open ? 1 : 0), open ? open_.first : 0, cutter_.batches()};
   }
@@ -72,7 +72,7 @@ class ElementPass final : public Pass {
     if (slices_.empty()) DIST_TRY(show_model());
     const Status status = division_.batch == 0 ? split_elements(memory(), slices_, cutter_.parts(), out)
                                                : stack_elements(memory(), slices_, cutter_.parts(), out);
-    slices_.clear();  // the host's memory may be behind them
+    slices_.clear();  // it may refer to the host's memory
     return status;
   }
 
@@ -91,7 +91,7 @@ class ElementPass final : public Pass {
     return give_ == Give::kElements ? kOk : number_examples(out);
   }
 
-  // The numbers of an element's examples, in its place.
+  // Replaces an element by the numbers of its examples.
   Status number_examples(ValueRef* element) {
     const bool rows = give_ == Give::kNumbersOfRows;
     int64_t shape[] = {1, 3};
@@ -110,7 +110,7 @@ class ElementPass final : public Pass {
     return kOk;
   }
 
-  // Has an element of which examples are left in open_.
+  // Makes sure that open_ has an element with unused examples.
   Status open_element() {
     if (open_.element) return kOk;
     ValueRef element;
@@ -122,7 +122,7 @@ class ElementPass final : public Pass {
     return kOk;
   }
 
-  // Takes `wanted` examples into slices_, or as many as there are.
+  // Adds `wanted` examples to slices_, or as many as there are.
   Status collect(int64_t wanted, int64_t* found) {
     while (*found < wanted) {
       const Status status = open_element();
@@ -138,14 +138,14 @@ class ElementPass final : public Pass {
     return kOk;
   }
 
-  // A batch without examples is like the element that comes next; without one, nothing is known of it.
+  // A batch without examples is modelled on the next element. Without one, nothing is known about it.
   Status show_model() {
     DIST_TRY(or_over(open_element()));
     slices_.push_back({open_.element, open_.index, open_.first, 0});
     return kOk;
   }
 
-  // Each element is a batch.
+  // For elements that are batches.
   Status next_element(ValueRef* out) {
     ValueRef element;
     DIST_TRY(or_over(read(&element)));
@@ -163,7 +163,7 @@ class ElementPass final : public Pass {
     return split_elements(memory(), {&whole, 1}, cutter_.parts(), out);
   }
 
-  // A batch that another worker takes.
+  // Skips a batch that belongs to another worker.
   Status skip_batch() {
     for (int64_t left = std::max<int64_t>(division_.batch, 1); left > 0; --left) {
       ValueRef skipped;
@@ -178,7 +178,7 @@ class ElementPass final : public Pass {
   const int64_t limit_;
   Reader reader_;
   Cutter cutter_;
-  Slice open_;                      // what is left of an element
+  Slice open_;                      // the unused part of an element
   std::pmr::vector<Slice> slices_;  // of one batch; kept for its capacity
   bool over_ = false;
 };
@@ -202,12 +202,12 @@ Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
   DIST_TRY(check_not_in_source(nullptr));
   const std::lock_guard lock(one_at_a_time_);
   dist_value* element = nullptr;
-  // Whether the callback says why it fails is told by the code of this thread's error record, cleared for the
-  // while.
+  // The code of this thread's error record tells whether the callback has recorded a message. It is cleared
+  // meanwhile.
   ErrorRecord& error = last_error();
   const dist_status before = std::exchange(error.code, DIST_OK);
   const dist_status code = call(file, index, &element);
-  ValueRef given = ValueRef::adopt(reinterpret_cast<Value*>(element));  // with whatever status
+  ValueRef given = ValueRef::adopt(reinterpret_cast<Value*>(element));  // released whatever the status
   const bool has_words = error.code != DIST_OK;
   if (!has_words) error.code = before;
   if (code == DIST_OK) {

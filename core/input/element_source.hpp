@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources whose elements are made by a callback of the host's, one after another or file by file.
+// Sources whose elements come from a host callback, either one after the other or file by file.
 #pragma once
 
 #include <memory_resource>
@@ -10,11 +10,11 @@
 
 #include "core/input/source.hpp"
 
-struct dist_value;  // what a host's source hands over: a Value
+struct dist_value;  // what a host source returns: a Value
 
 namespace dist {
 
-// HostSource: the host's callback and its data, which release(user_data) ends.
+// HostSource: the host's callback and data. The data is released with release(user_data) on destruction.
 class HostSource : public Counted {
  public:
   using Fn = dist_status (*)(int64_t index, dist_value** out_element, void* user_data);
@@ -23,14 +23,14 @@ class HostSource : public Counted {
   using Release = void (*)(void* user_data);
 
   HostSource(Memory& memory, Fn fn, FileFn file_fn, std::span<const char* const> names, void* user_data);
-  // Called last, when nothing can fail any more: until then nothing is released.
+  // Must be called last, when creation can no longer fail: before, nothing is released.
   void own(Release on_end) noexcept { on_end_ = on_end; }
 
   bool has_files() const noexcept { return file_fn_ != nullptr; }
   std::size_t num_files() const noexcept { return names_.size(); }
   const char* name(std::size_t file) const noexcept { return names_[file].c_str(); }
-  // Element `index`, of a file where there are files; OUT_OF_RANGE where there is none. A failure has the
-  // message of the callback, where it gave one.
+  // Element `index`, of the file if there are files. OUT_OF_RANGE if it does not exist. On failure, uses the
+  // message of the callback if it set one.
   Status element(std::size_t file, int64_t index, ValueRef* out);
 
  private:
@@ -40,7 +40,7 @@ class HostSource : public Counted {
 
   dist_status call(std::size_t file, int64_t index, dist_value** out_element);
 
-  std::mutex one_at_a_time_;  // the host is promised that passes do not call it side by side
+  std::mutex one_at_a_time_;  // guarantees the host that passes do not call it concurrently
   const Fn fn_;
   const FileFn file_fn_;
   std::pmr::vector<std::pmr::string> names_;

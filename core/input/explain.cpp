@@ -12,7 +12,7 @@ namespace {
 
 using Cut = Division::Cut;
 
-constexpr int64_t kMostSizes = 16;  // of a cycle, spelled out
+constexpr int64_t kMostSizes = 16;  // maximum number of sizes that are listed
 
 class Explainer {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// explain(): which worker and replica reads which part of a dataset, as text.
+// Describes which worker and replica reads which part of a dataset, as text.
 #pragma once
 
 #include <memory_resource>

@@ -71,7 +71,7 @@ class FunctionPass final : public Pass {
     for (const Ref<Pass>& pass : passes_) pass->start(number());
   }
 
-  // Takes the next batch for replica `r`; none where its pass is over.
+  // Takes the next batch for replica `r`, or none if its pass has ended.
   Status deal(std::size_t r) {
     const std::size_t at = source_->one_for_each() ? r : 0;
     if (over_[at]) return kOk;
@@ -80,8 +80,8 @@ class FunctionPass final : public Pass {
     return over_[at] ? kOk : status;
   }
 
-  // The last step: empty batches for those who got none, or where an empty batch would be a different shape
-  // from all others, no step.
+  // The last step: replicas without a batch get an empty one. If that would violate static shapes, there is
+  // no step.
   Status fill_up(Value& model) {
     if (source_->has_static_shapes() && !source_->fills_up()) return pass_is_over();
     for (ValueRef& one : dealt_) {
@@ -93,8 +93,8 @@ class FunctionPass final : public Pass {
 
   const Ref<FunctionSource> source_;
   std::pmr::vector<Ref<Pass>> passes_;
-  std::pmr::vector<bool> over_;       // one a pass
-  std::pmr::vector<ValueRef> dealt_;  // one a replica, in a step
+  std::pmr::vector<bool> over_;       // for each pass
+  std::pmr::vector<ValueRef> dealt_;  // for each replica, in the current step
   int64_t steps_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FunctionSource: whole batches, dealt out to replicas, of datasets that a function of the host's made.
+// FunctionSource: whole batches from datasets that a host function created, distributed to replicas.
 #pragma once
 
 #include <memory_resource>
@@ -14,8 +14,9 @@ class Dataset;
 
 class FunctionSource final : public Source {
  public:
-  // One dataset, dealt to all replicas in turn, or one for each replica. `fills_up`: a last step for which batches are
-  // missing is given whatever their shapes, as other workers may have all of theirs.
+  // One dataset, whose batches go to all replicas in turn, or one dataset per replica. `fills_up`: a final
+  // step with too few batches is delivered even with static shapes, because other workers may have all of
+  // their batches.
   FunctionSource(Memory& memory, std::span<const Ref<Dataset>> datasets, int32_t num_replicas, bool fills_up);
 
   Status make_pass(const Recipe& recipe, Ref<Pass>* out) override;
@@ -26,7 +27,8 @@ class FunctionSource final : public Source {
   std::span<const Ref<Dataset>> datasets() const noexcept { return datasets_; }
   bool one_for_each() const noexcept { return datasets_.size() > 1; }
   bool fills_up() const noexcept { return fills_up_; }
-  // Of one of the datasets: then no batch of a step can be empty, unless it is filled up.
+  // Whether one of the datasets has static shapes. Then no batch of a step can be empty, unless steps are
+  // filled up.
   bool has_static_shapes() const noexcept;
 
  private:

@@ -17,16 +17,16 @@
 
 namespace dist {
 
-// The link between an iterator and its task in oneTBB's queue, of which there is at most one. The task may
-// come up when its iterator has ended, even the host's allocator: the ticket is oneTBB's, as the task is, not
-// Memory's.
+// Connects an iterator with its task in oneTBB's queue; there is at most one. The task may start after the
+// iterator and even the host's allocator are gone. So the ticket is not allocated from Memory, but lives as
+// long as the task.
 struct Iterator::Ticket {
   enum State { kNotQueued, kValid, kTakenBack };
 
   explicit Ticket(Iterator& owner) noexcept : iterator(&owner) {}
   bool change(State from, State to) noexcept { return state.compare_exchange_strong(from, to); }
 
-  Iterator* const iterator;  // there while the ticket is valid, and until its task is done
+  Iterator* const iterator;  // valid while the ticket is valid, and until its task is done
   std::atomic<State> state{kNotQueued};
 };
 
@@ -54,7 +54,7 @@ Status Iterator::create(Dataset& dataset, Ref<Iterator>* out) {
   DIST_TRY(dataset.make_pass(&pass));
   Ref<Iterator> iterator =
       make_counted<Iterator>(dataset.memory(), Ref<Dataset>::share(&dataset), std::move(pass));
-  // Last: what fails uses up no number.
+  // Last, so that a failure uses up no number.
   iterator->begin(dataset.count_pass());
   *out = std::move(iterator);
   return kOk;
@@ -104,7 +104,7 @@ Iterator::~Iterator() {
   if (dataset_->measures_ahead()) dataset_->keep(choice_);
 }
 
-// Afterwards a batch is ready, or there is none.
+// On return a batch is ready, or there is none.
 Status Iterator::prepare(Lock& lock, const Interrupt& interrupt, const char* call) {
   DIST_TRY(dataset_->check_process());
   DIST_TRY(check_not_in_source(call));
@@ -119,7 +119,7 @@ Status Iterator::look(const Interrupt& interrupt, const char* call, bool* there)
   Lock lock(mutex_, std::defer_lock);
   DIST_TRY(prepare(lock, interrupt, call));
   *there = !ready_.empty();
-  // Later nothing might show what batches are like.
+  // Later there might be no batch to take as a model.
   if (*there && !empty_) DIST_TRY(empty_like(memory(), *ready_.front().batch, &empty_));
   return *there || end_.code == DIST_OUT_OF_RANGE ? kOk : fail(end_);
 }
@@ -171,7 +171,7 @@ Status Iterator::await_batch(Lock& lock, const Interrupt& interrupt) {
     return kOk;
   }
   while (!made_.wait_for(lock, kSlice, made)) {
-    // It may wait for a peer's report: not under the lock, which the maker needs.
+    // The check may wait for a peer's report. Do not hold the lock, which the maker needs.
     lock.unlock();
     const Status status = interrupt.check(interrupt.context);
     lock.lock();
@@ -187,11 +187,11 @@ Status Iterator::position(Position* out) {
   return kOk;
 }
 
-// Has a task make the next batch, if it is wanted. Only a help: without, next() makes it.
+// Lets a task make the next batch, if prefetching is wanted. Only an optimization: otherwise next() makes it.
 void Iterator::make_ahead(const Lock&) noexcept {
   if (ticket_ == nullptr || ahead_ || closing_ || end_.code != DIST_OK) return;
   if (static_cast<int64_t>(ready_.size()) >= dataset_->prefetch() || !choice_.ahead()) return;
-  // A task that lost its ticket before it began is still queued: it gets it back.
+  // A task whose ticket was taken back before it started is still queued, and becomes valid again.
   ahead_ = ticket_->change(Ticket::kTakenBack, Ticket::kValid);
   if (ahead_) return;
   ticket_->state = Ticket::kValid;
@@ -203,7 +203,7 @@ void Iterator::make_ahead(const Lock&) noexcept {
   }
 }
 
-// True where no task makes a batch, from now on. False where one is at it.
+// Returns true if no task is making a batch, and none will. Returns false if one has started.
 bool Iterator::stop_task(const Lock&) noexcept {
   if (ahead_ && ticket_->change(Ticket::kValid, Ticket::kTakenBack)) ahead_ = false;
   return !ahead_;
@@ -211,7 +211,7 @@ bool Iterator::stop_task(const Lock&) noexcept {
 
 void Iterator::run_task(Ticket& ticket) noexcept {
   if (ticket.state.exchange(Ticket::kNotQueued) != Ticket::kValid) return;
-  // A worker has the name and the signal mask of whichever thread made oneTBB start it.
+  // A worker thread inherits the name and signal mask of the thread that made oneTBB start it.
   name_this_thread("dist-input");
   block_async_signals();
   Iterator& self = *ticket.iterator;
@@ -221,11 +221,11 @@ void Iterator::run_task(Ticket& ticket) noexcept {
   self.make_batch(lock);
   self.ahead_ = false;
   self.make_ahead(lock);
-  // Under the lock: the iterator may end as soon as it is open.
+  // Under the lock, because the iterator may be destroyed as soon as it is open.
   self.made_.notify_all();
 }
 
-// Makes a batch without the lock: its caller is the only maker.
+// Makes a batch without holding the lock. The caller must be the only maker.
 void Iterator::make_batch(Lock& lock) {
   lock.unlock();
   Made made;
@@ -238,7 +238,7 @@ void Iterator::make_batch(Lock& lock) {
   } catch (const std::exception& error) {
     status = fail(DIST_UNKNOWN, "the source threw %s: it must return a status instead", error.what());
   }
-  // Its elements and order are of no more use.
+  // The elements and their order are not needed any more.
   if (!status.ok()) pass_ = {};
   lock.lock();
   if (status.ok()) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iterator: one pass, with batches made ahead by oneTBB.
+// Iterator: one pass over a dataset, with prefetching by oneTBB.
 //
-// A batch is made by a task, or by the thread that asks for it while no task has begun it: a pass never waits
-// for a thread of oneTBB to become free, only for a batch that is being made. There is one maker at a time: a
-// task makes batches only while its ticket is valid, and the iterator takes the ticket back before it makes a
-// batch itself or ends.
+// A batch is prepared by a task, or by the calling thread if no task has started on it. A pass therefore
+// never waits for an oneTBB thread to become available, only for a batch that is already being prepared.
+//
+// Invariant: there is one maker at a time. A task makes batches only while its ticket is valid, and the
+// iterator invalidates the ticket before it makes a batch itself or is destroyed.
 #pragma once
 
 #include <condition_variable>
@@ -22,32 +23,32 @@ namespace dist {
 
 class Iterator final : public Counted {
  public:
-  // Begins the dataset's next pass, or continues one at a position.
+  // Begin the dataset's next pass, or continue a pass at a position.
   static Status create(Dataset& dataset, Ref<Iterator>* out);
   static Status create_at(Dataset& dataset, const Position& position, Ref<Iterator>* out);
-  // Releases the owner's reference, and waits for a batch that is being made. In a forked child it does
-  // nothing.
+  // Releases the owner's reference and waits for a batch that is being prepared. Does nothing in a forked
+  // child.
   static void close(Iterator* iterator) noexcept;
 
   Iterator(Memory& memory, Ref<Dataset> dataset, Ref<Pass> pass);
 
-  // A check that may end the wait for a batch that is being made: next() returns its failure.
+  // A check that can end the wait for a batch: next() returns its failure.
   struct Interrupt {
     Status (*check)(void* context) noexcept = nullptr;
     void* context = nullptr;
   };
-  // The next batch. After a failure of the source's, OUT_OF_RANGE among them, the same one again. `call` is
-  // the function's name in messages.
+  // The next batch. After a failure of the source (including OUT_OF_RANGE at the end), returns the same
+  // failure again. `call` is the host's function, for messages.
   Status next(const Interrupt& interrupt, const char* call, ValueRef* out);
-  // Waits for it, and leaves it there. OK also where the pass is over: then *there is false.
+  // Waits for the next batch without taking it. At the end of the pass it returns OK and *there is false.
   Status look(const Interrupt& interrupt, const char* call, bool* there);
-  // A batch without examples in its place, where other workers have one; NULL where there can be none.
+  // A batch without examples, for a step in which only other workers have one; NULL if there cannot be any.
   Status empty(ValueRef* out);
-  // Leaves out what is left of the pass.
+  // Skips the rest of the pass.
   void end_pass();
-  // Whether all workers have left it, and nobody is asked any more.
+  // Whether all workers have finished the pass, so that no vote is needed any more.
   bool has_ended() const noexcept { return ended_; }
-  // Where the next batch begins.
+  // The beginning of the next batch.
   Status position(Position* out);
   const Dataset& dataset() const noexcept { return *dataset_; }
 
@@ -69,18 +70,18 @@ class Iterator final : public Counted {
   static void run_task(Ticket& ticket) noexcept;
 
   const Ref<Dataset> dataset_;
-  const std::shared_ptr<Ticket> ticket_;  // NULL: nothing is made ahead
-  Ref<Pass> pass_;                        // the maker's; NULL when it is over
-  std::mutex mutex_;                      // holds what follows
+  const std::shared_ptr<Ticket> ticket_;  // NULL: no prefetching
+  Ref<Pass> pass_;                        // used by the maker; NULL when the pass is over
+  std::mutex mutex_;                      // protects the members below
   std::condition_variable made_;
   std::pmr::deque<Made> ready_;
-  AheadChoice choice_;  // where the dataset measures
-  Position position_;   // after the last batch that was given out
-  bool ahead_ = false;  // a task makes the next batch, now or later
+  AheadChoice choice_;  // if the dataset measures
+  Position position_;   // after the last delivered batch
+  bool ahead_ = false;  // a task is or will be making the next batch
   bool closing_ = false;
   bool ended_ = false;
-  ValueRef empty_;   // of several workers: a batch without examples
-  ErrorRecord end_;  // why there are no more batches than ready_, where its code is not OK
+  ValueRef empty_;   // with several workers: a batch without examples
+  ErrorRecord end_;  // unless OK, the reason why no batches follow those in ready_
 };
 
 }  // namespace dist

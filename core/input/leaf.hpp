@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf of a batch: rows of one dtype and shape, split over the replicas. Each row is written once, into the
-// tensor of the replica that gets it; no whole batch is made and cut.
+// A leaf of a batch: rows of one dtype and shape, split over the replicas. Each row is written once, directly
+// into the tensor of its replica. The whole batch is never assembled.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,18 @@
 
 namespace dist {
 
-// Which rows of a batch each replica gets. Some rows may go to no replica.
+// The rows of a batch that each replica gets. Some rows may go to no replica.
 using Parts = std::span<const Part>;
 
-// Makes a per-replica value of R tensors (a tensor for one replica) of `row`'s dtype and shape, with as many
-// rows as each replica's part has. Their elements are not set yet; row.data and row.strides are not used.
+// Creates a per-replica value of R tensors (a plain tensor if there is one replica) with the dtype and shape
+// of `row`, and as many rows as each part has. The elements are not initialized. row.data and row.strides are
+// not used.
 Status allocate_leaf(Memory& memory, Parts parts, const dist_tensor& row, ValueRef* out);
 
-// The components together: one replica's is given as it is.
+// Combines the components. A single one is returned unchanged.
 Status join_parts(Memory& memory, std::span<const ValueRef> components, ValueRef* out);
 
-// allocate_leaf(), then write(data, part) for each replica that has rows.
+// Calls allocate_leaf(), then write(data, part) for each replica that has rows.
 template <class Write>
 Status make_leaf(Memory& memory, Parts parts, const dist_tensor& row, const Write& write, ValueRef* out) {
   ValueRef leaf;

@@ -7,7 +7,7 @@
 namespace dist {
 namespace {
 
-// More files in turn than there are make no difference.
+// Interleaving more files than there are makes no difference.
 std::size_t cycle_length(const HostSource& host, int32_t interleave) noexcept {
   if (!host.has_files()) return 0;
   return std::clamp<std::size_t>(static_cast<std::size_t>(interleave), 1,
@@ -33,8 +33,8 @@ Status Reader::next(ValueRef* out) {
   return kOk;
 }
 
-// As TensorFlow's interleave: a file that ends leaves its place to the next one, which is opened when its
-// turn comes.
+// Like TensorFlow's interleave: when a file ends, the next one takes its place and is opened at that place's
+// turn.
 Status Reader::next_of_files(ValueRef* out) {
   std::size_t idle = 0;
   while (idle < cycle_.size()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader: reads the elements of a host's source one after another: those of one callback, or those of files,
-// which are read one by one or in turn.
+// Reader: reads the elements of a host source in order, either those of one callback or those of files. Files
+// are read one after the other or interleaved.
 #pragma once
 
 #include <memory_resource>
@@ -15,16 +15,16 @@ class Reader {
  public:
   Reader(Memory& memory, Ref<HostSource> host, const Turn& files, int32_t interleave);
 
-  // The next element. OUT_OF_RANGE at the end, and it is not called again then.
+  // The next element. After OUT_OF_RANGE, it must not be called again.
   Status next(ValueRef* out);
-  // Skips elements, before the first next(). Those of one callback are not asked for, those of files are
-  // read.
+  // Skips elements; must be called before the first next(). Elements of a single callback are skipped without
+  // calling it; those of files are read.
   Status skip(int64_t elements);
 
-  // The file of the last element, and the element's number in it.
+  // The file of the last element, and the number of the element in it.
   std::size_t file() const noexcept { return last_file_; }
   int64_t index() const noexcept { return last_index_; }
-  // Elements so far.
+  // Number of elements so far.
   int64_t count() const noexcept { return count_; }
 
  private:
@@ -39,8 +39,8 @@ class Reader {
   const Ref<HostSource> host_;
   const Turn files_;
   std::pmr::vector<Open> cycle_;
-  std::size_t at_ = 0;     // in cycle_
-  std::size_t next_file_;  // to open
+  std::size_t at_ = 0;     // index in cycle_
+  std::size_t next_file_;  // the next file to open
   std::size_t last_file_ = 0;
   int64_t last_index_ = 0;
   int64_t count_ = 0;

@@ -15,7 +15,7 @@ Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user
     dist_value* made = nullptr;
     const dist_status code = fn(reinterpret_cast<dist_value*>(state->get()),
                                 reinterpret_cast<dist_value*>(batch.get()), &made, user_data);
-    ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // with whatever status
+    ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // released whatever the status
     if (code != DIST_OK) {
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
       return fail(code, "the reducing function returned %s without a reason (dist_fail() gives one)",

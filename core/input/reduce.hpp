@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce_pass(): reduces a whole pass to one value.
+// Reduces a whole pass to one value.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -9,15 +9,15 @@
 
 namespace dist {
 
-// A host's function, which makes the new state of `state` and the next batch. Its result comes with a
-// reference.
+// A host function that computes the new state from `state` and the next batch. The callee passes the
+// ownership of *out_state to the caller.
 using ReducePassFn = dist_status (*)(dist_value* state, dist_value* batch, dist_value** out_state,
                                      void* user_data);
 
-// The iterator's next batch; `call` is the function's name in messages.
+// Takes the iterator's next batch; `call` is the host's function, for messages.
 using TakeBatch = Status (*)(Iterator& iterator, const char* call, ValueRef* out);
 
-// *state is the initial one, and in the end the result.
+// *state is the initial state and receives the result.
 Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user_data, ValueRef* state);
 
 }  // namespace dist

@@ -17,7 +17,7 @@ namespace {
 
 using Cut = Division::Cut;
 
-// What the tensors give together: one tensor as it is, several as a list.
+// The element made of all tensors: a single tensor, or a list of several.
 Status together(Memory& memory, std::span<const ValueRef> parts, ValueRef* out) {
   if (parts.size() == 1) {
     *out = parts[0];
@@ -29,8 +29,8 @@ Status together(Memory& memory, std::span<const ValueRef> parts, ValueRef* out) 
   return Value::create(memory, DIST_VALUE_LIST, items, out);
 }
 
-// The tensors' examples one after another, in the rows' own order or a shuffled one. A row is an example, or
-// where rows are batches, holds several.
+// The examples of the tensors, in the order of the rows or shuffled. A row is one example or, if rows are
+// batches, several.
 class RowPass final : public Pass {
  public:
   RowPass(Memory& memory, Ref<RowSource> source, const Recipe& recipe)
@@ -81,7 +81,7 @@ class RowPass final : public Pass {
   }
 
  private:
-  // Examples that no batch has taken yet.
+  // The number of examples that no batch has taken yet.
   int64_t left() const noexcept { return in_row_ == 0 ? 0 : (rows_ - row_) * in_row_ - example_; }
 
   void advance(int64_t examples) noexcept {
@@ -91,13 +91,13 @@ class RowPass final : public Pass {
     example_ = to % in_row_;
   }
 
-  // The row of the tensors that is the pass's row `index`.
+  // The row of the tensors that corresponds to row `index` of the pass.
   int64_t source_row(int64_t index) noexcept {
     const int64_t at = recipe_.division.elements.first + index * recipe_.division.elements.step;
     return shuffle_ ? shuffle_->at(at) : at;
   }
 
-  // Each row is a batch.
+  // For rows that are batches.
   Status next_row(ValueRef* out) {
     if (row_ == rows_) return pass_is_over();
     cutter_.cut(in_row_);
@@ -149,9 +149,9 @@ class RowPass final : public Pass {
   const Ref<RowSource> source_;
   const Recipe recipe_;
   const int64_t rows_;    // of this pass
-  const int64_t in_row_;  // examples
+  const int64_t in_row_;  // number of examples in a row
   Cutter cutter_;
-  int64_t row_ = 0;  // used up
+  int64_t row_ = 0;  // rows used so far
   int64_t example_ = 0;
   std::optional<Shuffle> shuffle_;
 };

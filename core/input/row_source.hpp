@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowSource: rows of tensors in memory; element i is row i of each.
+// RowSource: rows of tensors in memory. Element i consists of row i of each tensor.
 #pragma once
 
 #include <memory_resource>
@@ -23,11 +23,11 @@ class RowSource final : public Source {
 
   int64_t rows() const noexcept { return tensors_[0]->tensor().shape[0]; }
   std::span<const ValueRef> tensors() const noexcept { return tensors_; }
-  // Row `row` of every tensor, as an element.
+  // Returns row `row` of every tensor as an element.
   Status element(int64_t row, ValueRef* out) const;
 
  private:
-  // OK where every row can be cut along its first dimension.
+  // Checks that every row can be cut along its first dimension.
   Status check_rows_are_batches() const noexcept;
 
   std::pmr::vector<ValueRef> tensors_;  // row-major

@@ -14,9 +14,9 @@ namespace {
 
 using Cut = Division::Cut;
 
-constexpr int64_t kAny = -1;  // a size that is not known
+constexpr int64_t kAny = -1;  // an unknown size
 
-// "f32[?, 4]"
+// For example "f32[?, 4]".
 class SpecText {
  public:
   SpecText(Memory& memory, const char* before) : text_(before, &memory) {}
@@ -61,13 +61,13 @@ class Specifier {
   bool whole() const noexcept { return division_.cut == Cut::kWhole || dataset_.is_of_function(); }
   bool stacked() const noexcept { return division_.batch != 0 && !whole(); }
 
-  // A replica's examples of a batch of `examples` (kAny: not known).
+  // The number of a replica's examples in a batch of `examples` (kAny: unknown).
   int64_t share(int64_t examples) const noexcept {
     const bool even = examples != kAny && division_.cut == Cut::kEven && examples % division_.pieces == 0;
     return even ? examples / division_.pieces : kAny;
   }
 
-  // The first dimension, of a tensor whose own is `rows`.
+  // The first dimension of a tensor that has `rows` rows itself.
   int64_t first_dimension(int64_t rows) const noexcept {
     if (stacked()) return share(division_.drop_remainder ? division_.batch : kAny);
     if (!fixed_) return kAny;
@@ -101,7 +101,7 @@ class Specifier {
     return Value::create_text(memory(), text.end());
   }
 
-  // Rows, then dimensions that differ from row to row, then those of the values.
+  // Rows, then the dimensions that differ between rows, then those of the values.
   ValueRef composite(const Value& value, const char* before) const {
     const bool ragged = value.kind() == DIST_VALUE_RAGGED;
     const dist_tensor values = value.items()[ragged ? 0 : 1]->tensor();

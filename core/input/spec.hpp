@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// element_spec(): the structure, dtypes and shapes of a dataset's batches, before one is made.
+// The structure, dtypes and shapes of a dataset's batches, without making one.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -8,7 +8,7 @@
 
 namespace dist {
 
-// The batches' structure, with a text like "f32[?, 4]" for each tensor of each replica.
+// The structure of the batches, with a text like "f32[?, 4]" for each tensor of each replica.
 Status element_spec(Dataset& dataset, ValueRef* out);
 
 }  // namespace dist

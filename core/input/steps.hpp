@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps: how the workers that pass over a dataset together come to the same number of steps. Every worker makes the same
-// calls in the same order.
+// Steps: lets workers that iterate over a dataset together agree on the number of steps. All workers must
+// make the same calls in the same order.
 #pragma once
 
 #include "core/base/memory.hpp"
@@ -10,20 +10,20 @@ namespace dist {
 
 class Steps : public Counted {
  public:
-  // What a worker has of a step.
+  // A worker's contribution to a step.
   struct Ballot {
-    bool batch = false;    // one of its own
-    bool nothing = false;  // not even an empty one, as there cannot be any
-    bool unknown = false;  // it does not know what an empty one is like
+    bool batch = false;    // a batch of its own
+    bool nothing = false;  // not even an empty batch, because none can exist
+    bool unknown = false;  // does not know what an empty batch looks like
   };
   struct Outcome {
-    bool batch = false;  // of any worker
+    bool batch = false;  // any worker has one
     bool nothing = false;
-    int32_t unknown = -1;  // the last worker that does not know
+    int32_t unknown = -1;  // the last worker that does not know; -1: none
   };
-  // Waits for the others. `call` is the function's name in messages.
+  // Waits for the other workers. `call` is the host's function, for messages.
   virtual Status vote(const char* call, const Ballot& mine, Outcome* any) = 0;
-  // In place of a vote: the others fail too. Returns the failure.
+  // Replaces a vote: makes the other workers fail too. Returns the failure.
   virtual Status fail_all(const char* call, const ErrorRecord& why) = 0;
 
  protected:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VariableCopies: the copies of a variable that this process has, element by element.
+// Element-wise access to the copies of a variable in this process.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class VariableCopies {
     return static_cast<const std::byte*>(variable_.component(LocalReplica{copy}).data) + element * size_;
   }
 
-  // The first of [first, last) in which any copy differs from copy 0, or `last`.
+  // The first element in [first, last) in which any copy differs from copy 0, or `last`.
   int64_t first_difference(int64_t first, int64_t last) const noexcept {
     for (int32_t r = 1; r < count(); ++r) {
       const auto bytes = static_cast<std::size_t>((last - first) * size_);

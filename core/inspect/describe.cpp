@@ -10,11 +10,11 @@
 namespace dist {
 namespace {
 
-constexpr int64_t kMostShown = 1000;  // elements or items; of more, kEdge at each end of a dimension
+constexpr int64_t kMostShown = 1000;  // elements or items; beyond that, kEdge at each end of a dimension
 constexpr int64_t kEdge = 3;
 constexpr std::size_t kMostTextBytes = 1000;
 
-// Calls item(i) for 0 .. n-1 with commas between them; "..." stands for those in the middle of too many.
+// Calls item(i) for 0 .. n-1 with commas between them; "..." replaces the middle if there are too many.
 template <class Item>
 void put_items(TextOut& out, int64_t n, bool shorten, const Item& item) {
   for (int64_t i = 0; i < n; ++i) {
@@ -27,7 +27,7 @@ void put_items(TextOut& out, int64_t n, bool shorten, const Item& item) {
   }
 }
 
-// In quotes, so that it ends where it seems to and stays on one line.
+// Quoted and escaped, so that the end is clear and the text stays on one line.
 void put_text(TextOut& out, const char* text) {
   const char* const begin = text;
   out.Put('"');
@@ -42,7 +42,7 @@ void put_text(TextOut& out, const char* text) {
   out.put(*text != '\0' ? "\"..." : "\"");
 }
 
-// Dimension `dim` of a tensor and those inside it, the elements in brackets.
+// Dimension `dim` of a tensor and the inner ones, with the elements in brackets.
 void put_elements(TextOut& out, const dist_tensor& tensor, int32_t dim, const std::byte* at, int64_t dense,
                   bool shorten) {
   if (dim == tensor.ndim) {
@@ -51,7 +51,7 @@ void put_elements(TextOut& out, const dist_tensor& tensor, int32_t dim, const st
     return out.put(number);
   }
   const int64_t n = tensor.shape[dim];
-  const int64_t inner = dense / n;  // elements from one index to the next, without gaps
+  const int64_t inner = dense / n;  // elements per index, contiguous
   const int64_t step = (tensor.strides != nullptr ? tensor.strides[dim] : inner) *
                        static_cast<int64_t>(dtype_size(tensor.dtype));
   out.Put('[');
@@ -68,7 +68,7 @@ void put_tensor(TextOut& out, const dist_tensor& tensor) {
     out.add(d == 0 ? "[%lld" : ", %lld", static_cast<long long>(tensor.shape[d]));
   }
   out.put(tensor.ndim > 0 ? "] " : " ");
-  if (empty) return out.put("[]");  // whatever the other sizes: they may be of any number
+  if (empty) return out.put("[]");  // whatever the other sizes, which may be huge
   int64_t elements = 1;
   for (int32_t d = 0; d < tensor.ndim; ++d) elements *= tensor.shape[d];
   put_elements(out, tensor, 0, static_cast<const std::byte*>(tensor.data), elements, elements > kMostShown);
@@ -76,7 +76,7 @@ void put_tensor(TextOut& out, const dist_tensor& tensor) {
 
 void put_value(TextOut& out, const Value& value, bool inside);
 
-// The items of a list or composite, each after its name where there are names.
+// The items of a list or composite, each after its name if it has one.
 template <class Name>
 void put_named(TextOut& out, const Value& value, const Name& name) {
   const auto n = static_cast<int64_t>(value.items().size());
@@ -147,7 +147,7 @@ void put_variable(TextOut& out, const Variable& variable) {
   }
 }
 
-// `inside` another value, what has components of its own stands in braces.
+// `inside`: within another value, values with components of their own are put in braces.
 void put_value(TextOut& out, const Value& value, bool inside) {
   const bool braces = inside && (value.distributed() || value.kind() == DIST_VALUE_VARIABLE);
   if (braces) out.Put('{');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values and variables as text, on one line, the same on every machine and in every locale: what
-// dist_value_describe() promises in dist.h.
+// Values and variables as single-line text, the same on every machine and in every locale; implements
+// dist_value_describe().
 #pragma once
 
 #include "core/trace/text.hpp"
@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// They allocate nothing and do not flush `out`.
+// These functions allocate nothing and do not flush `out`.
 void describe(const Value& value, TextOut& out);
 void describe(const Variable& variable, TextOut& out);
 

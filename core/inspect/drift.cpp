@@ -16,7 +16,7 @@
 namespace dist {
 namespace {
 
-constexpr int64_t kBlockBytes = 64 << 10;  // of one copy: compared in one go
+constexpr int64_t kBlockBytes = 64 << 10;  // of one copy; compared at once
 
 Status first_difference(Arena& arena, const VariableCopies& copies, int64_t* out) {
   const int64_t block = kBlockBytes / copies.element_bytes();
@@ -25,7 +25,7 @@ Status first_difference(Arena& arena, const VariableCopies& copies, int64_t* out
   std::atomic<int64_t> first{copies.elements()};
   DIST_TRY(arena.parallel_for(0, blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      // Blocks behind a difference that is known already do not matter.
+      // Blocks after a known difference do not matter.
       int64_t known = first.load(std::memory_order_relaxed);
       if (b * block >= known) return;
       const int64_t last = std::min((b + 1) * block, known);
@@ -39,7 +39,7 @@ Status first_difference(Arena& arena, const VariableCopies& copies, int64_t* out
   return kOk;
 }
 
-// What all copies have at one element, by their number among those of all workers.
+// The values of one element in all copies of all workers, by copy number.
 struct Elements {
   explicit Elements(dist_dtype of) noexcept : dtype(of) {}
   const std::byte* at(int32_t copy) const noexcept {
@@ -68,7 +68,7 @@ Status gather_elements(const CrossReplica& context, const VariableCopies& copies
   return kOk;
 }
 
-// The copy whose element most have; of equally many the lowest.
+// The copy with the most common value; the lowest one if there are several.
 int32_t most_common(const Elements& elements) noexcept {
   int32_t most = 0;
   int32_t best = 0;
@@ -83,7 +83,7 @@ int32_t most_common(const Elements& elements) noexcept {
   return best;
 }
 
-// "[1, 2]": where element `element` of a row-major tensor is.
+// For example "[1, 2]": the index of an element in a row-major tensor.
 void write_index(const dist_tensor& tensor, int64_t element, char* text, std::size_t size) noexcept {
   int64_t index[DIST_MAX_NDIM];
   for (int32_t d = tensor.ndim - 1; d >= 0; --d) {
@@ -129,14 +129,14 @@ Status report(const CrossReplica& context, const Variable& variable, const Eleme
 }  // namespace
 
 Status check_drift(const CrossReplica& context, const Variable& variable, Drift* out) {
-  // A variable lives in the memory of the strategy that made it.
+  // A variable lives in the memory of the strategy that created it.
   if (!variable.plain() && &variable.memory() != context.memory) {
     return invalid_argument("variable \"%s\" is another strategy's: ask the one that made it",
                             variable.name());
   }
   *out = Drift{};
   const VariableCopies copies(variable);
-  // Workers that have none to compare agree on that, too.
+  // Workers that have nothing to compare must agree on that, too.
   const bool across = context.workers != nullptr;
   const bool compared = !variable.sync_on_read() && (variable.mirrored() || !across);
   int64_t element = copies.elements();
@@ -153,7 +153,7 @@ Status check_drift(const CrossReplica& context, const Variable& variable, Drift*
   const int32_t expected = most_common(elements);
   int32_t differs = 0;
   while (differs < elements.count && elements.same(differs, expected)) ++differs;
-  // They were written meanwhile.
+  // The copies were written meanwhile.
   if (differs == elements.count) return kOk;
   out->element = element;
   out->expected = GlobalReplica{expected};

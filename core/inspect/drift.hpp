@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_drift(): whether the copies of a variable are still equal.
+// Checks whether the copies of a variable are still equal.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace dist {
 
-// Where copies differ; the numbers are -1 where they do not.
+// The place where copies differ. Numbers are -1 if they do not.
 struct Drift {
-  int32_t num_copies = 0;              // compared; 0: of a variable whose copies need not be equal
-  GlobalReplica replica = kNoReplica;  // the lowest whose copy differs from the most
+  int32_t num_copies = 0;              // compared copies; 0 if the copies of the variable need not be equal
+  GlobalReplica replica = kNoReplica;  // lowest replica whose copy is not the most common one
   GlobalReplica expected = kNoReplica;
-  int64_t element = -1;  // the first that differs anywhere
+  int64_t element = -1;  // first element that differs anywhere
 };
 
-// DATA_LOSS where copies differ, with the replica, the variable and both elements in the error's fields;
-// *out is written then too. What counts as equal: elements.hpp. Of several workers all ask, and all get the same.
+// DATA_LOSS if copies differ; the error's fields have the replica, the variable and both elements, and *out
+// is set as well. elements.hpp defines equality. All workers must call it together, and get the same result.
 Status check_drift(const CrossReplica& context, const Variable& variable, Drift* out);
 
 }  // namespace dist

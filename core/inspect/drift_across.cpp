@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kRanges = 256;
 
-// [first, last) in at most kRanges ranges of `each` elements, of which the last may have fewer.
+// Divides [first, last) into at most kRanges ranges of `each` elements; the last one may be shorter.
 struct Ranges {
   Ranges(int64_t first_element, int64_t last_element) noexcept
       : first(first_element),
@@ -31,7 +31,7 @@ struct Ranges {
   int64_t count;
 };
 
-// Of the first copy.
+// Digests of the first copy.
 Status digest(Arena& arena, const VariableCopies& copies, const Ranges& ranges, uint64_t* out) {
   const int64_t range_bytes = ranges.each * copies.element_bytes();
   const int64_t grain = std::max<int64_t>(int64_t{FoldPlan::kSerialBytes} / range_bytes, 1);
@@ -43,14 +43,14 @@ Status digest(Arena& arena, const VariableCopies& copies, const Ranges& ranges, 
   });
 }
 
-// Two words of each digest, which say, when each is the largest of all workers', whether all have brought the same.
+// Two words per digest. Their maximum over all workers shows whether all digests are equal.
 void state(uint64_t digest, int64_t (&words)[2]) noexcept {
   words[0] = static_cast<int64_t>(digest);
   words[1] = static_cast<int64_t>(~digest);
 }
 bool all_same(const int64_t (&words)[2]) noexcept { return words[0] == ~words[1]; }
 
-// What the workers must agree on to check the same. Its digest has all of it, its text as much as there is room for.
+// Identifies what the workers compare. The digest covers all of it, the text as much as fits.
 struct Subject {
   explicit Subject(const Variable& variable) noexcept {
     const dist_tensor copy = variable.first_copy();
@@ -70,11 +70,11 @@ struct Subject {
                            static_cast<int64_t>(std::strlen(text)));
   }
 
-  char text[256];  // a tag, which is cut at its length
+  char text[256];  // a tag, which is truncated
   uint64_t digest;
 };
 
-// The first element of [0, last) in which the workers' first copies differ, or `last`.
+// The first element of [0, last) in which the first copies of the workers differ, or `last`.
 Status search(const CrossReplica& context, const VariableCopies& copies, const Subject& subject, int64_t last,
               int64_t* out) {
   *out = last;
@@ -89,7 +89,7 @@ Status search(const CrossReplica& context, const VariableCopies& copies, const S
                                       subject.digest));
     int64_t differs = 0;
     while (differs < ranges.count && all_same(words[differs])) ++differs;
-    // None, after all: then what is known stays.
+    // No difference after all: the known position remains.
     if (differs == ranges.count) return kOk;
     first = ranges.begin(differs);
     last = ranges.end(differs);
@@ -109,14 +109,14 @@ Status first_difference_across(const CrossReplica& context, const Variable& vari
   const Ranges all(0, copies.elements());
   uint64_t digests[kRanges];
   DIST_TRY(digest(*context.arena, copies, all, digests));
-  // The earliest difference is the largest of these.
+  // Negated, so that the maximum is the earliest difference.
   int64_t words[3] = {-first_here};
   int64_t whole[2];
   state(Subject::of_words(digests, all.count), whole);
   std::copy_n(whole, 2, words + 1);
   DIST_TRY(context.workers->largest(words, subject.text, subject.digest));
   std::copy_n(words + 1, 2, whole);
-  // It is not behind this worker's own; before all elements it would be made up.
+  // It cannot be after this worker's own, and not before the first element.
   const int64_t known = -std::min<int64_t>(words[0], 0);
   *out = known;
   if (known == copies.elements() && all_same(whole)) return kOk;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the copies of a variable begin to differ that several workers have: what they tell each other of it.
+// Finds the first difference between the copies of a variable on several workers, without sending the copies.
 //
-// First all bring one digest of a copy, and where their own copies differ. Where that tells of a difference, they bring
-// digests of kRanges ranges in front of the one that is known, and of the first range that differs again, until a range
-// is one element. So much goes from worker to worker for a variable of any size.
+// First, all workers exchange a digest of one copy, and the first difference between their own copies. If the
+// digests differ, they exchange digests of kRanges ranges before the known difference and repeat this for the
+// first differing range, until a range is a single element. The amount of data does not depend on the size of
+// the variable.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,12 @@
 
 namespace dist {
 
-// `first_here`: the first element in which copies of this worker differ, or how many elements there are. *out is the same
-// of the copies of all workers, and on all of them. All make the same call; those with another variable are told so.
+// `first_here`: the first element in which the copies of this worker differ, or the number of elements. *out
+// is the same for the copies of all workers, and equal on all of them. All workers must call it for the same
+// variable, otherwise it fails.
 Status first_difference_across(const CrossReplica& context, const Variable& variable, int64_t first_here,
                                int64_t* out);
-// Of a variable of which nothing is compared: only whether all workers ask for the same one.
+// For a variable that is not compared: only checks that all workers call it for the same one.
 Status agree_on_none(const CrossReplica& context, const Variable& variable);
 
 }  // namespace dist

@@ -10,10 +10,10 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kWords = 512;  // that are taken in one go
+constexpr std::size_t kWords = 512;  // processed at a time
 constexpr std::size_t kChunkBytes = kWords * sizeof(uint64_t);
 
-// Every NaN becomes the same one: what lies above infinity, but for the sign.
+// Replaces every NaN (whose bits without the sign exceed those of infinity) by the same one.
 template <class T>
 void join_nans(std::byte* elements, std::size_t bytes, T infinity) noexcept {
   constexpr T kAllButSign = static_cast<T>(~T{0}) >> 1;
@@ -25,7 +25,7 @@ void join_nans(std::byte* elements, std::size_t bytes, T infinity) noexcept {
   }
 }
 
-// Makes the bits of elements equal that count as equal.
+// Makes the bits of equal elements equal.
 void make_plain(dist_dtype dtype, std::byte* elements, std::size_t bytes) noexcept {
   switch (dtype) {
     case DIST_F16: return join_nans<uint16_t>(elements, bytes, 0x7C00);
@@ -41,7 +41,8 @@ void make_plain(dist_dtype dtype, std::byte* elements, std::size_t bytes) noexce
   }
 }
 
-// As MurmurHash3 (public domain) mixes: each step can be undone, so that a change of one word always shows.
+// Mixes like MurmurHash3 (public domain). Each step is invertible, so that a change of one word always
+// changes the digest.
 class Digest {
  public:
   void add(uint64_t word) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts as equal of two elements of copies: their bits. But every NaN equals every NaN, and every true bool every
-// true one.
+// Equality of two elements: they must have the same bits, except that all NaNs are equal, and so are all
+// bools that are true.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@ namespace dist {
 
 bool same_element(dist_dtype dtype, const std::byte* a, const std::byte* b) noexcept;
 
-// Of `count` elements in a row, so that workers need not send them. Where each is the same as the other's, digests are
-// equal. Where one is not they differ: always if there is one element, else but for a chance of one in 2^64.
+// A digest of `count` consecutive elements, so that workers need not send them. Equal elements have equal
+// digests. Digests of different elements always differ for a single element, otherwise except with
+// probability 2^-64.
 uint64_t digest_elements(dist_dtype dtype, const std::byte* elements, int64_t count) noexcept;
 
 }  // namespace dist

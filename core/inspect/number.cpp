@@ -19,14 +19,14 @@ T load(const void* element) noexcept {
   return value;
 }
 
-// The text's end, where the next one goes on.
+// Returns the end of the text, where the next one continues.
 char* copy(const char* from, char* to) noexcept {
   const std::size_t length = std::strlen(from);
   std::memcpy(to, from, length);
   return to + length;
 }
 
-// The decimal exponent of what to_chars() wrote in scientific form.
+// The decimal exponent in the scientific form written by to_chars().
 int exponent_of(const char* begin, const char* end) noexcept {
   const char* sign = end;
   while (sign > begin && sign[-1] != 'e') --sign;
@@ -35,7 +35,7 @@ int exponent_of(const char* begin, const char* end) noexcept {
   return exponent;
 }
 
-// Digits with a point where these are easy to read, else with an exponent: 100000, not 1e+05.
+// Uses a decimal point if that is easy to read, otherwise an exponent: 100000, not 1e+05.
 template <class Float>
 char* write_finite(Float value, char* to, char* end) noexcept {
   constexpr int kMostDigits = sizeof(Float) == sizeof(double) ? 16 : 7;
@@ -52,7 +52,8 @@ char* write_float(Float value, char* to, char* end) noexcept {
   return write_finite(value, to, end);
 }
 
-// 16 bits are told apart by fewer digits than the f32 of the same value: the fewest that lead back to it.
+// A 16-bit number needs fewer digits than the f32 of the same value: uses the fewest that read back as the
+// same bits.
 template <float (*Widen)(uint16_t), uint16_t (*Narrow)(float)>
 char* write_half(uint16_t bits, char* to, char* end) noexcept {
   const float value = Widen(bits);

@@ -38,7 +38,7 @@ Status check_inside(int32_t num_replicas, const char* call) noexcept {
       call);
 }
 
-// The sum of weights * loss; a NULL read is a weight of 1.
+// The sum of weights * loss. If `read_weight` is NULL, all weights are 1.
 double weighted_sum(const dist_tensor& loss, ReadElement read_weight, const Walked& weights) noexcept {
   const ReadElement read = read_element(loss.dtype);
   const Walked values = walked(loss);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica's share of a loss, as tf.nn.compute_average_loss and scale_regularization_loss give it. Sums are
+// A replica's share of a loss, like tf.nn.compute_average_loss and tf.nn.scale_regularization_loss. Sums are
 // exact; only the quotient is rounded.
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace dist {
 
-// How many replicas there are, where the caller is none: outside the replicas' functions.
+// Passed as num_replicas by callers outside of replica functions.
 inline constexpr int32_t kOutsideReplicas = 0;
 
-// *out = sum of weights * loss, divided by global_batch_size, for which 0 means the loss's first dimension
-// times num_replicas. `weights` may be NULL. With the size of the global batch nobody needs to know
-// num_replicas: FAILED_PRECONDITION for kOutsideReplicas without it.
+// *out = sum of weights * loss, divided by global_batch_size. If that is 0, the divisor is the first
+// dimension of the loss times num_replicas; then kOutsideReplicas fails with FAILED_PRECONDITION. `weights`
+// may be NULL.
 Status average_loss(int32_t num_replicas, const dist_tensor& loss, const dist_tensor* weights,
                     int64_t global_batch_size, const dist_tensor& out) noexcept;
 
-// *out = sum of loss / num_replicas; FAILED_PRECONDITION for kOutsideReplicas.
+// *out = sum of loss / num_replicas. FAILED_PRECONDITION for kOutsideReplicas.
 Status scale_regularization_loss(int32_t num_replicas, const dist_tensor& loss,
                                  const dist_tensor& out) noexcept;
 

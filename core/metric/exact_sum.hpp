@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExactSum: the exact sum of doubles: of finite ones to the last bit, and how many infinities and NaNs there
-// were. The sum of two ExactSums is that of all their doubles, so that the sums of R replicas are as good as
-// one. It consists of integers, so that it can be copied as i64 elements of a variable.
+// The exact sum of doubles. Finite numbers are summed without rounding; infinities and NaNs are counted.
+// Adding two ExactSums is the same as adding all their doubles, so the sums of R replicas can be combined
+// exactly. It consists of integers, so that a variable can hold it as i64 elements.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ class ExactSum {
       ++(value > 0 ? infinities_ : negative_infinities_);
     }
   }
-  // `other` is settled.
+  // `other` must be settled.
   void add(const ExactSum& other) noexcept {
     finite_.add(other.finite_);
     nans_ += other.nans_;
@@ -34,7 +34,8 @@ class ExactSum {
   }
   void settle() noexcept { finite_.settle(); }
 
-  // The sum rounded to nearest. Where not all doubles are finite: what adding one after another gives.
+  // The sum, rounded to nearest. If not all doubles are finite, the result that sequential addition would
+  // give.
   double value() const noexcept {
     if (nans_ != 0 || (infinities_ != 0 && negative_infinities_ != 0)) {
       return std::numeric_limits<double>::quiet_NaN();

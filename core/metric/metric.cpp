@@ -11,7 +11,7 @@
 namespace dist {
 namespace {
 
-constexpr int64_t kSettleAfter = int64_t{1} << 20;  // elements; far below ExactSum's 2^30
+constexpr int64_t kSettleAfter = int64_t{1} << 20;  // elements; far below ExactSum's limit of 2^30
 
 const char* kind_name(int32_t kind) noexcept {
   switch (kind) {
@@ -22,7 +22,7 @@ const char* kind_name(int32_t kind) noexcept {
   }
 }
 
-// Two tensors' elements: equal as numbers, and 64-bit integers to the last bit.
+// Compares the elements of two tensors as numbers; 64-bit integers are compared exactly.
 class Equal {
  public:
   Equal(dist_dtype a, dist_dtype b) noexcept
@@ -40,7 +40,7 @@ class Equal {
   bool integers_;
 };
 
-// The index of the largest score, the first of equals. A NaN is never larger.
+// The index of the largest score, or the first of several. A NaN is never larger.
 struct Scores {
   ReadElement read;
   int64_t count;
@@ -70,7 +70,7 @@ Status check(const dist_tensor& tensor, const char* what) noexcept {
   return kOk;
 }
 
-// Of ACCURACY: labels of the predictions' shape, or of one dimension less than scores.
+// For ACCURACY: labels have the shape of the predictions, or one dimension less than scores.
 Status check_labels(const dist_tensor& values, const dist_tensor& labels) noexcept {
   DIST_TRY(check(labels, "labels"));
   if (same_shape(values, labels)) return kOk;
@@ -98,7 +98,7 @@ Status Metric::create(Memory& memory, int32_t num_replicas, int32_t kind, const 
   Sums nothing;
   const int64_t shape = sizeof nothing / sizeof(int64_t);
   const dist_tensor initial{&nothing, DIST_I64, 1, &shape, nullptr};
-  // Mirrored, so that central storage gives each replica a copy of its own too.
+  // Mirrored, so that each replica has its own copy under central storage too.
   const VariableHome home{DIST_STRATEGY_MIRRORED,
                           make_counted<ReplicaNumbers>(memory, ReplicaCount(num_replicas))};
   VariableOptions options;

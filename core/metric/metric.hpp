@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metric: sums over the updates of all replicas. The state is a variable that is synchronized on reading:
-// each replica adds to its own copy, and the result is computed from all copies. The sums are exact, so that
-// the result does not depend on which replica added what, or when.
+// Metric: sums over the updates of all replicas. The state is a variable that is synchronized on read: each
+// replica adds to its own copy, and reading combines all copies.
+//
+// Invariant: the sums are exact, so the result does not depend on which replica added what, or when.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +17,26 @@ namespace dist {
 
 class Metric final : public Counted {
  public:
-  // A NULL name is the kind's. `memory` is the strategy's, and tells which strategy the metric belongs to.
+  // `name` NULL selects the kind's name. `memory` is the strategy's and identifies the strategy that owns the
+  // metric.
   static Status create(Memory& memory, int32_t num_replicas, int32_t kind, const char* name,
                        Ref<Metric>* out);
 
   int32_t kind() const noexcept { return kind_; }
   const char* name() const noexcept { return state_->name(); }
-  // The variable that a checkpoint saves. It has i64 sums, which can be divided exactly over another number
-  // of copies.
+  // The variable for checkpoints. Its i64 sums can be redistributed exactly over another number of copies.
   Variable& state() const noexcept { return *state_; }
 
-  // OK for the strategy whose memory this is.
+  // Checks that the metric belongs to the strategy with this memory.
   Status check_owner(const Memory& strategy_memory) const noexcept;
 
-  // Adds a batch to one replica's copy, which nobody else uses meanwhile; on a failure it adds nothing.
-  // `labels` and `weights` may be NULL.
+  // Adds a batch to a replica's copy, which nobody else may use meanwhile. On failure, adds nothing. `labels`
+  // and `weights` may be NULL.
   Status update(LocalReplica replica, const dist_tensor& values, const dist_tensor* labels,
                 const dist_tensor* weights) noexcept;
-  // Reads or resets all copies, which nobody changes meanwhile.
+  // Read or reset all copies, which nobody may change meanwhile.
   double result() const noexcept;
-  // Of the sum of all copies there are, as reading the state gives it.
+  // The result for the sum of all copies, as returned by reading the state.
   double result_of(const dist_tensor& sums) const noexcept;
   void reset() noexcept;
 
@@ -43,7 +44,7 @@ class Metric final : public Counted {
   template <class T, class... Arguments>
   friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
 
-  // What a copy holds, as i64 elements.
+  // The contents of a copy, as i64 elements.
   struct Sums {
     ExactSum total;   // of w * x
     ExactSum weight;  // of w

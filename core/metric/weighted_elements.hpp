@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over the elements of tensors that belong together, such as values with their weights or predictions
-// with their labels. Elements are read as doubles.
+// Iterates over corresponding elements of several tensors, such as values and their weights or predictions
+// and labels. Elements are read as doubles.
 #pragma once
 
 #include <array>
@@ -13,27 +13,28 @@
 
 namespace dist {
 
-// Reads one element as a double: exactly, but for 64-bit integers beyond 2^53.
+// Reads an element as a double; exact except for 64-bit integers beyond 2^53.
 using ReadElement = double (*)(const std::byte* element) noexcept;
 // NULL for complex64.
 ReadElement read_element(dist_dtype dtype) noexcept;
-// The element's bits as an integer's, widened by its sign; only of integer dtypes.
+// The element's bits, sign-extended to 64 bits. Only for integer dtypes.
 uint64_t read_integer(dist_dtype dtype, const std::byte* element) noexcept;
 
-// A checked tensor as it is walked over: where it begins and how far apart elements lie, in bytes.
+// A tensor prepared for iteration: its data, and its strides in bytes.
 struct Walked {
   const std::byte* data = nullptr;
   std::array<int64_t, DIST_MAX_NDIM> strides{};
 };
 Walked walked(const dist_tensor& tensor) noexcept;
 
-// `weights` stretched over the elements of a tensor of `ndim` dimensions `shape`: a scalar over all, along a
-// dimension of 1 or a missing last one; a further last one of 1 is left out. `what` is weighted, for
-// messages.
+// Broadcasts `weights` to a tensor with `ndim` dimensions `shape`: a scalar applies to all elements, and a
+// dimension of 1 or a missing last one is repeated. One extra last dimension of 1 is dropped. `what` names
+// the weighted tensor in messages.
 Status stretch_weights(const dist_tensor& weights, int32_t ndim, const int64_t* shape, const char* what,
                        Walked* out) noexcept;
 
-// Calls body(pointers to the elements of each) in row-major order; no data is touched of an empty shape.
+// Calls body(pointers to the elements of each tensor) in row-major order. Does not access data if the shape
+// is empty.
 template <std::size_t N, class Body>
 void for_each_element(int32_t ndim, const int64_t* shape, const std::array<const Walked*, N>& tensors,
                       const Body& body) {

@@ -10,7 +10,7 @@ constexpr int64_t ceil_of(int64_t a, int64_t b) noexcept { return a / b + (a % b
 
 long long shown(int64_t number) noexcept { return static_cast<long long>(number); }
 
-// Checks the shape, and finds the divided dimension.
+// Checks the shape and finds the divided dimension.
 Status divided_axis(const Partitioned& what, std::size_t* axis) noexcept {
   const auto ndim = static_cast<int64_t>(what.shape.size());
   if (ndim > DIST_MAX_NDIM) {
@@ -27,7 +27,7 @@ Status divided_axis(const Partitioned& what, std::size_t* axis) noexcept {
   return kOk;
 }
 
-// Every other dimension has one part.
+// All other dimensions have one part.
 void write(const Partitioned& what, std::size_t axis, int64_t parts, int64_t* out) noexcept {
   std::fill_n(out, what.shape.size(), int64_t{1});
   out[axis] = parts;
@@ -37,12 +37,12 @@ Status positive(int64_t number, const char* name) noexcept {
   return number >= 1 ? kOk : invalid_argument("%s is %lld; it is at least 1", name, shown(number));
 }
 
-// The bytes of all elements.
+// The size of all elements in bytes.
 Status bytes_of(const Partitioned& what, int64_t* out) noexcept {
   int64_t bytes = what.element_bytes;
   bool too_many = false;
   for (const int64_t size : what.shape) {
-    // A size of 0 makes it 0, whatever came before or comes after.
+    // A dimension of 0 makes the size 0, whatever the other dimensions are.
     if (size == 0) return *out = 0, kOk;
     too_many = too_many || __builtin_mul_overflow(bytes, size, &bytes);
   }
@@ -116,7 +116,7 @@ Status part_of_row(int64_t num_rows, int64_t num_parts, int64_t row, int64_t* pa
   }
   const int64_t rows = num_rows / num_parts;
   const int64_t larger = num_rows % num_parts;
-  const int64_t in_larger = larger * (rows + 1);  // rows of the parts that have one more
+  const int64_t in_larger = larger * (rows + 1);  // rows in the larger parts
   if (row < in_larger) {
     *part = row / (rows + 1);
     *offset = row % (rows + 1);

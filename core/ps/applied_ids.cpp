@@ -37,7 +37,7 @@ void AppliedIds::forget_below(int64_t mark) noexcept {
 
 void AppliedIds::write(std::pmr::vector<int64_t>* out) const {
   out->push_back(mark());
-  // Bits below the mark say nothing: equal sets are equal lists, but for zeros at the end.
+  // Bits below the mark are cleared: equal sets give equal lists, except for zeros at the end.
   uint64_t mask = ~uint64_t{0} << skipped_;
   for (const uint64_t each : bits_) {
     out->push_back(static_cast<int64_t>(each & mask));

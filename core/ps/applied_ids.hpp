@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// AppliedIds: which closures have had their effects on a parameter server, so that each has them once. Those below the mark
-// are over and forgotten; of those above it there is a bit each.
+// AppliedIds: the closures whose effects have been applied on a parameter server, so that each is applied
+// once.
+//
+// Closures below the mark have ended and are forgotten; for those above it there is one bit each. The mark
+// never decreases.
 #pragma once
 
 #include <cstddef>
@@ -17,30 +20,31 @@ namespace dist {
 
 class AppliedIds {
  public:
-  // A closure's number is below the mark plus this.
+  // Ids must be less than the mark plus this.
   static constexpr int64_t kMostAhead = int64_t{1} << 24;
 
   explicit AppliedIds(Memory& memory) : bits_(&memory) {}
 
   int64_t mark() const noexcept { return first_ + skipped_; }
-  // Whether this closure has been applied, or is over.
+  // Whether this closure was applied or has ended.
   bool has(int64_t id) const noexcept;
-  // Room for it, so that add() takes no memory. INVALID_ARGUMENT: it is too far ahead, or below 0.
+  // Allocates memory so that add() needs none. INVALID_ARGUMENT if the id is too far ahead or negative.
   Status reserve(int64_t id);
   void add(int64_t id) noexcept;
-  // Those below are over. A mark never goes back.
+  // Closures below `mark` have ended. A lower mark than the current one has no effect.
   void forget_below(int64_t mark) noexcept;
 
-  // What it knows, as numbers: the mark, and behind it 64 ids in each, from the mark rounded down to a multiple of 64.
+  // The state as numbers: the mark, then 64 ids in each number, beginning at the mark rounded down to a
+  // multiple of 64.
   void write(std::pmr::vector<int64_t>* out) const;
-  // INVALID_ARGUMENT where they are none, or too many.
+  // INVALID_ARGUMENT if the numbers are invalid or too many.
   Status read(std::span<const int64_t> numbers);
 
  private:
   static constexpr int64_t kWord = 64;
 
-  int64_t first_ = 0;    // the first id of the first word: a multiple of 64
-  int64_t skipped_ = 0;  // ids of the first word below the mark
+  int64_t first_ = 0;    // first id of the first word, a multiple of 64
+  int64_t skipped_ = 0;  // ids of the first word that are below the mark
   std::pmr::deque<uint64_t> bits_;
 };
 

@@ -65,8 +65,8 @@ void Directory::clear() noexcept {
   entries_.clear();
 }
 
-// Of each entry: bytes of its name, dtype, staleness, ndim, the shape, parts, and of each its server and its number there.
-// Behind the numbers lie the names, one after another.
+// For each entry: length of its name, dtype, staleness, ndim, the shape, the number of parts, and for each
+// part its server and its number there. The names follow the numbers, one after the other.
 Status Directory::write(std::size_t first, ValueRef* out) const {
   std::pmr::vector<int64_t> numbers(&memory_);
   std::pmr::string names(&memory_);
@@ -103,7 +103,7 @@ namespace {
 
 Status damaged() noexcept { return invalid_argument("a list of variables that is damaged"); }
 
-// Numbers, one after another; 0 behind the last.
+// Reads consecutive numbers; returns 0 after the last one.
 class NumberReader {
  public:
   explicit NumberReader(std::span<const int64_t> numbers) noexcept : numbers_(numbers) {}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directory: which variables the job has, and which parameter server holds which part of each. The coordinator makes it and
-// sends it on; it only grows, so that whoever knows its first n entries needs the others alone.
+// Directory: the variables of a job, and the parameter server that has each part. The coordinator creates it
+// and sends it to the workers.
+//
+// Invariant: it only grows, so a worker that knows the first n entries needs only the rest.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +22,20 @@
 
 namespace dist {
 
-// A variable that parameter servers hold, whole or divided along its first dimension.
+// A variable on parameter servers, whole or divided along its first dimension.
 struct RemoteVariable {
   struct Part {
-    int32_t ps;      // which server holds it
-    int64_t number;  // its number there
-    int64_t begin;   // its first row
-    int64_t rows;    // 1 of a scalar
+    int32_t ps;      // the server that has it
+    int64_t number;  // its number on that server
+    int64_t begin;   // first row
+    int64_t rows;    // 1 for a scalar
   };
 
   explicit RemoteVariable(Memory& memory) : name(&memory), shape(&memory), parts(&memory) {}
   dist_tensor spec() const noexcept {
     return {nullptr, dtype, static_cast<int32_t>(shape.size()), shape.data(), nullptr};
   }
-  // Of all parts, and of a row.
+  // The size of all parts, and of one row.
   std::size_t bytes() const noexcept;
   std::size_t row_bytes() const noexcept;
 
@@ -41,7 +43,7 @@ struct RemoteVariable {
   std::pmr::string name;
   dist_dtype dtype = 0;
   std::pmr::vector<int64_t> shape;
-  int32_t max_staleness = 0;  // a cached read is at most so many closures old
+  int32_t max_staleness = 0;  // maximum age of a cached read, in closures
   std::pmr::vector<Part> parts;
 };
 
@@ -50,16 +52,17 @@ class Directory {
   explicit Directory(Memory& memory) : memory_(memory), entries_(&memory), by_name_(&memory) {}
 
   std::size_t size() const noexcept;
-  // Entries stay where they are until clear(). NOT_FOUND: there is none of this name.
+  // Entries do not move until clear(). NOT_FOUND if there is no such variable.
   Status find(std::string_view name, const RemoteVariable** out) const noexcept;
   const RemoteVariable& at(std::size_t index) const noexcept;
-  // ALREADY_EXISTS: there is one of this name.
+  // ALREADY_EXISTS if the name is taken.
   Status add(RemoteVariable variable);
   void clear() noexcept;
 
-  // Entries from `first` on, as a message; NULL where there are none.
+  // The entries from `first` on, as a message; NULL if there are none.
   Status write(std::size_t first, ValueRef* out) const;
-  // Adds those that are new. INVALID_ARGUMENT where it is no such message, or entries before it are missing.
+  // Adds the new entries of a message. INVALID_ARGUMENT if the message is invalid, or if entries before it
+  // are missing.
   Status read(const Value& message, int32_t num_ps);
 
  private:

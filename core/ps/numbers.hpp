@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between a coordinator, its workers and parameter servers are tuples: first a tensor i64[n] of numbers, then what
-// these speak of (core/rpc/message.hpp has the bytes).
+// The common format of messages between a coordinator, its workers and parameter servers: a tuple that starts
+// with a tensor i64[n] of numbers, followed by the data that they describe (core/rpc/message.hpp encodes it).
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline Status make_numbers(Memory& memory, std::span<const int64_t> numbers, Val
   return Value::copy_tensor(memory, tensor, out);
 }
 
-// A tuple of numbers, and of `rest`, in which NULL is nothing.
+// A tuple of numbers and the items of `rest`, in which NULL means no value.
 inline Status make_message(Memory& memory, std::span<const int64_t> numbers, std::span<Value* const> rest,
                            ValueRef* out) {
   std::pmr::vector<Value*> items(&memory);
@@ -38,8 +38,8 @@ inline Status make_message(Memory& memory, std::initializer_list<int64_t> number
   return make_message(memory, {numbers.begin(), numbers.size()}, {rest.begin(), rest.size()}, out);
 }
 
-// The numbers in front of a message that has come, of which there are `least` at least, and `rest` items behind them.
-// INVALID_ARGUMENT where that is not so.
+// The numbers at the beginning of a received message, at least `least`, which must be followed by `rest`
+// items. Otherwise INVALID_ARGUMENT.
 inline Status read_numbers(const Value* message, std::size_t least, std::size_t rest,
                            std::span<const int64_t>* out) noexcept {
   if (message != nullptr && message->kind() == DIST_VALUE_TUPLE && message->items().size() == 1 + rest &&

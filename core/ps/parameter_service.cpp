@@ -15,7 +15,7 @@
 namespace dist {
 namespace {
 
-// What a thread of the network's does itself: some ten microseconds of work.
+// Limit for calls that run on a network thread: about ten microseconds of work.
 constexpr std::size_t kMostLightBytes = std::size_t{128} << 10;
 
 }  // namespace
@@ -50,7 +50,7 @@ void ParameterService::called(Ref<IncomingCall> call) noexcept {
 bool ParameterService::is_heavy(const Item& item) const noexcept {
   if (item.call->request().bytes() > kMostLightBytes) return true;
   if (item.method != "dist.ps.commit") return item.method == "dist.ps.rows";
-  // Rows of a variable that others are reading, and what a function of the host's does, may take any time.
+  // Rows of a variable that is being read, and host functions, may take any amount of time.
   std::span<const int64_t> numbers;
   if (!read_numbers(item.arguments.get(), 3, 1, &numbers).ok()) return false;
   for (std::size_t at = 3; at + 2 < numbers.size();) {
@@ -85,7 +85,7 @@ void ParameterService::drain(bool here) noexcept {
       }
       if (here && queue_.front().heavy) {
         const auto go_on = [](void* self, uint32_t) { static_cast<ParameterService*>(self)->drain(false); };
-        // Without memory for a task it is done here.
+        // If there is no memory for a task, the work is done here.
         if (store_.arena().submit(go_on, this, 0, 1).ok()) return;
       }
       item = std::move(queue_.front());
@@ -121,7 +121,7 @@ void ParameterService::run(Item& item) noexcept {
       done = answer(item, numbers.subspan(1), &span, &result);
     }
     done = spans_.end(&span, done);
-    // What the message brought is the store's alone before the next call is done.
+    // Releases the message, so that the store is the only owner of its values before the next call.
     item.arguments = {};
     if (!done.ok()) return answer_failure(*item.call, done);
     answer_with(*item.call, result.get());

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParameterService: a parameter store as the calls of other processes reach it. Calls are done one after another, in the order
-// in which they have come: small ones on the thread that brings them, large ones, and functions of the host's, on oneTBB's.
+// ParameterService: makes a parameter store available to other processes.
 //
-// Each message is a tuple (core/ps/numbers.hpp), whose first number is the job's epoch, a number of the coordinator's own:
-// what another one left behind is refused.
+// Invariant: calls execute one at a time, in order of arrival. Small calls run on the network thread that
+// delivers them; large ones, and those with host functions, run on oneTBB threads.
 //
-//     dist.ps.create         epoch, number;  the value                                   nothing
-//     dist.ps.read           epoch, number ...                                           a tuple of tensors
-//     dist.ps.rows           epoch, number;  indices i32 or i64 [k]                      the tensor [k, rest]
+// Each message is a tuple (core/ps/numbers.hpp). Its first number is the epoch, which identifies the
+// coordinator: calls from an earlier coordinator are refused.
+//
+//     dist.ps.create         epoch, number; the value                   returns nothing
+//     dist.ps.read           epoch, number ...                          returns a tuple of tensors
+//     dist.ps.rows           epoch, number; indices i32 or i64 [k]      returns the tensor [k, rest]
 //     dist.ps.commit         epoch, id, mark, and for each operation what, how, n, n numbers;
-//                            a tuple with a value for each; an update's is a tuple of its function's name and its arguments
-//                                                                                        1 if it was applied, else 0
-//     dist.ps.snapshot       epoch: keeps all variables as they are                      AppliedIds as numbers
-//     dist.ps.snapshot_read  epoch, number                                               the tensor
-//     dist.ps.snapshot_end   epoch                                                       nothing
-//     dist.ps.restore        epoch, AppliedIds as numbers                                nothing
+//                            a tuple with one value per operation; for an update, the value is a tuple of the
+//                            function's name and its arguments          returns 1 if it was applied, else 0
+//     dist.ps.snapshot       epoch; keeps the current variables         returns AppliedIds as numbers
+//     dist.ps.snapshot_read  epoch, number                              returns the tensor
+//     dist.ps.snapshot_end   epoch                                      returns nothing
+//     dist.ps.restore        epoch, AppliedIds as numbers               returns nothing
 #pragma once
 
 #include <atomic>
@@ -38,34 +40,34 @@ inline constexpr std::string_view kPsPrefix = "dist.ps.";
 
 class ParameterService {
  public:
-  // `spans`: where each call is written down.
+  // `spans`: records each call.
   ParameterService(Memory& memory, SpanLog& spans);
-  // Waits for what is under way.
+  // Waits for running calls.
   ~ParameterService();
 
-  // Before the first call.
+  // Must be used before the first call only.
   ParameterStore& store() noexcept { return store_; }
-  // A coordinator has come: what another one left is gone. From any thread.
+  // A new coordinator has connected: discards everything of the previous one. Callable from any thread.
   void begin_epoch(int64_t epoch) noexcept;
 
-  // Whether the coordinator of this epoch has asked anything of it. From any thread.
+  // Whether the coordinator of this epoch has made any call. Callable from any thread.
   bool used() const noexcept { return used_.load(std::memory_order_relaxed); }
 
-  // `method` is behind kPsPrefix. Never waits.
+  // Handles a call; its method follows kPsPrefix. Does not block.
   void called(Ref<IncomingCall> call) noexcept;
 
  private:
   struct Item {
     Ref<IncomingCall> call;
-    std::string_view method;  // lies in the request
+    std::string_view method;  // points into the request
     ValueRef arguments;
     bool heavy = false;
     int64_t came_ns = 0;
-    int64_t new_epoch = 0;  // no call, but begin_epoch()
+    int64_t new_epoch = 0;  // if set, this is not a call but begin_epoch()
   };
 
   void add(Item item) noexcept;
-  // Does what waits. `here`: this is a thread of the network's, which does no heavy work.
+  // Executes the queue. `here`: the caller is a network thread, which does no heavy work.
   void drain(bool here) noexcept;
   void run(Item& item) noexcept;
   Status answer(const Item& item, std::span<const int64_t> numbers, Span* span, ValueRef* out);
@@ -78,7 +80,7 @@ class ParameterService {
   Memory& memory_;
   SpanLog& spans_;
   ParameterStore store_;
-  int64_t epoch_ = 0;  // 0: nobody has come
+  int64_t epoch_ = 0;  // 0: no coordinator yet
   std::atomic<bool> used_{false};
   std::pmr::vector<ValueRef> snapshot_;
 

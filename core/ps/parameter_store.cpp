@@ -15,7 +15,7 @@
 namespace dist {
 namespace {
 
-// What one thread does at a time: it stays in the second-level cache.
+// The work of one thread at a time; fits into the second-level cache.
 constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
 Status no_variable(int64_t number) noexcept {
@@ -23,7 +23,7 @@ Status no_variable(int64_t number) noexcept {
                           static_cast<long long>(number));
 }
 
-// Whose function this thread is in.
+// The store whose update function this thread is in.
 thread_local const ParameterStore* updating = nullptr;
 
 InPlace in_place_of(int32_t how) noexcept {
@@ -97,7 +97,8 @@ Status ParameterStore::read(int64_t number, ValueRef* out) const noexcept {
   return kOk;
 }
 
-// A value that is most of its message is kept where it has come; a smaller one would keep the rest of the message, too.
+// A value that is most of its message stays in the message's memory. A smaller value is copied, because it
+// would keep the whole message alive.
 Status ParameterStore::keep(Value& value, std::size_t message_bytes, ValueRef* out) {
   if (value.kind() != DIST_VALUE_TENSOR) return invalid_argument("a variable's value is a tensor");
   TensorSize size;
@@ -122,8 +123,8 @@ Status ParameterStore::commit(const Commit& commit, bool* applied) {
   std::pmr::vector<Slices> slices(commit.operations.size(), &memory_);
   for (std::size_t i = 0; i < slices.size(); ++i) DIST_TRY(check(commit.operations[i], &slices[i]));
   changed_.clear();
-  // From here on a function of the host's alone can fail, or the lack of memory for copies: where one operation alone needs
-  // one, nothing has been done before.
+  // From here on, only a host function or the allocation of copies can fail. If only one operation needs a
+  // copy, nothing has been changed before.
   in_place_ = !has_functions(commit.operations);
   if (in_place_ && slices.size() > 1) {
     for (const Operation& each : commit.operations) {
@@ -143,7 +144,7 @@ Status ParameterStore::commit(const Commit& commit, bool* applied) {
   }
   for (Stored* const each : changed_) {
     if (done.ok()) {
-      // What a message brought is no memory to be used again: the next one brings its own.
+      // Memory of a message is not reused, because the next message brings its own.
       each->spare = each->copied ? std::move(each->now) : ValueRef();
       each->now = std::move(each->next);
     }
@@ -238,7 +239,7 @@ Status ParameterStore::assign(const Operation& operation, Stored& variable, cons
   };
   if (pieces <= 1) return part(0, pieces), kOk;
   if (arena_.parallel_for(0, pieces, 4, part).ok()) return kOk;
-  // What has begun in place comes to its end, also where oneTBB has no memory.
+  // An update that began in place must be completed, even if oneTBB has no memory.
   for (int64_t i = 0; i < pieces; ++i) {
     if (ran[static_cast<std::size_t>(i)] == 0) part(i, i + 1);
   }
@@ -261,7 +262,7 @@ Status ParameterStore::update(const Operation& operation) {
 
 Status ParameterStore::writable(Stored& variable, bool copy, dist_tensor* out) {
   if (variable.next) {
-    // What was assigned before in this commit may be the message's, which others do not see.
+    // The value assigned earlier in this commit may be in the message, which nobody else can see.
     *out = variable.next->tensor();
     return kOk;
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParameterStore: the variables of one parameter server, and which closures have changed them. One thread at a time.
+// ParameterStore: the variables of one parameter server, and the closures that have changed them. Must be
+// used by one thread at a time.
 //
-// A value that somebody has been given stays as it is: what changes a variable meanwhile makes a new one. So a read copies
-// nothing, however long its answer takes to go out, and a snapshot of all variables costs nothing either.
+// Invariant: a value that was handed out never changes. A commit to a variable whose value is still in use
+// creates a new value. So reads copy nothing, however long it takes to send them, and a snapshot of all
+// variables costs nothing.
 #pragma once
 
 #include <cstddef>
@@ -24,32 +26,34 @@
 
 namespace dist {
 
-// What a host registers: changes `variables`, tensors of this server that lie alike, by `arguments`.
+// A host function that updates `variables` with `arguments`. The variables are tensors of this server with
+// equal layout.
 struct UpdateFunction {
   dist_status (*function)(dist_tensor* variables, std::size_t n, Value* arguments, void* host) = nullptr;
   void* host = nullptr;
-  void (*end)(void* host) = nullptr;  // when the function is no more; may be NULL
+  void (*end)(void* host) = nullptr;  // called when the function is removed; may be NULL
 };
 
-// One change to one variable, or by a function to several.
+// A change to one variable, or with a function to several.
 struct Operation {
   enum class What : int32_t { kAssign, kScatter, kUpdate };
 
   What what = What::kAssign;
-  int32_t how = DIST_ASSIGN;           // a DIST_ASSIGN_..., or DIST_SCATTER_...
-  std::span<const int64_t> variables;  // one, but for kUpdate
-  const char* function = nullptr;      // of kUpdate
+  int32_t how = DIST_ASSIGN;           // DIST_ASSIGN_... or DIST_SCATTER_...
+  std::span<const int64_t> variables;  // one, except for kUpdate
+  const char* function = nullptr;      // for kUpdate
   Value* value = nullptr;              // a tensor, indexed slices, or the function's arguments
 };
 
-// What a closure, or the coordinator, changes on this server: all of it or nothing.
+// The changes of a closure or of the coordinator on this server: applied completely or not at all.
 struct Commit {
-  static constexpr int64_t kNoClosure = -1;  // of the coordinator's own: always applied
+  static constexpr int64_t kNoClosure = -1;  // by the coordinator itself; always applied
 
   int64_t id = kNoClosure;
-  int64_t mark = 0;  // closures below are over
+  int64_t mark = 0;  // closures below have ended
   std::span<const Operation> operations;
-  std::size_t message_bytes = 0;  // of the message that values lie in; 0: they are of their own
+  // Size of the message that contains the values; 0: they have memory of their own.
+  std::size_t message_bytes = 0;
 };
 
 class ParameterStore {
@@ -59,25 +63,27 @@ class ParameterStore {
   explicit ParameterStore(Memory& memory);
   ~ParameterStore();
 
-  // Before the first commit. ALREADY_EXISTS, INVALID_ARGUMENT: the function's `end` is not called.
+  // Must be called before the first commit. On ALREADY_EXISTS and INVALID_ARGUMENT the function's `end` is
+  // not called.
   Status add_function(const char* name, const UpdateFunction& function);
   bool has_functions(std::span<const Operation> operations) const noexcept;
-  // Whether this thread is in one of them.
+  // Whether the calling thread is in an update function.
   bool inside_function() const noexcept;
 
   std::size_t num_variables() const noexcept { return variables_.size(); }
-  // Elements of all, in bytes.
+  // The total size of all elements.
   std::size_t bytes() const noexcept { return bytes_; }
   // Forgets all variables and closures.
   void clear() noexcept;
-  // The next variable's number and its value; or one that is there, whose creation has failed on another server.
+  // Creates the next variable; or accepts an existing number again, if its creation failed on another server.
   Status create(int64_t number, Value& initial, std::size_t message_bytes);
-  // What it is now. INVALID_ARGUMENT: there is no such variable.
+  // The current value. INVALID_ARGUMENT if there is no such variable.
   Status read(int64_t number, ValueRef* out) const noexcept;
-  // *applied: false where the closure has been here before, and nothing happened. Nothing has happened on an error either.
+  // *applied is false if the closure was applied before; then nothing happens. On an error nothing happens
+  // either.
   Status commit(const Commit& commit, bool* applied);
 
-  // For work on variables, and what is large enough to be done beside the threads of the network.
+  // For work on variables that is too large for the network threads.
   Arena& arena() noexcept { return arena_; }
   const AppliedIds& applied() const noexcept { return applied_; }
   Status restore(std::span<const int64_t> applied) { return applied_.read(applied); }
@@ -85,10 +91,10 @@ class ParameterStore {
  private:
   struct Stored {
     ValueRef now;
-    ValueRef next;   // what a commit makes of it
-    ValueRef spare;  // the one before: its memory is used again, where nobody has it any more
+    ValueRef next;   // the value after the current commit
+    ValueRef spare;  // the previous value; its memory is reused once nobody holds it
     TensorSize size;
-    bool copied = false;  // next: it is memory of this store's own
+    bool copied = false;  // `next` is memory owned by this store
   };
   using Functions = std::pmr::map<std::pmr::string, UpdateFunction, std::less<>>;
 
@@ -98,7 +104,8 @@ class ParameterStore {
   Status apply(const Operation& operation, const Slices& slices, const Commit& commit);
   Status assign(const Operation& operation, Stored& variable, const Commit& commit);
   Status update(const Operation& operation);
-  // Where it may be written: itself, or a copy, which next is then. `copy`: whether its elements are to be there.
+  // Provides memory that may be written: the value itself, or else a copy, which becomes `next`. `copy`:
+  // whether the copy needs the elements.
   Status writable(Stored& variable, bool copy, dist_tensor* out);
 
   Memory& memory_;
@@ -107,7 +114,7 @@ class ParameterStore {
   std::pmr::vector<Stored> variables_;
   std::size_t bytes_ = 0;
   AppliedIds applied_;
-  // Of the commit that is under way.
+  // Used by the current commit.
   std::pmr::vector<Stored*> changed_;
   bool in_place_ = false;
 };

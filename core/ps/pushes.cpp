@@ -17,7 +17,7 @@ namespace {
 
 using What = Operation::What;
 
-// A tensor without gaps: itself, or a copy.
+// A contiguous tensor: the value itself or a copy.
 Status dense(Value& value, const char* name, ValueRef* out) {
   if (!value.has_tensor()) {
     return invalid_argument("variable \"%s\": %s is no tensor", name, Value::kind_name(value.kind()));
@@ -37,7 +37,7 @@ bool lie_alike(const RemoteVariable& a, const RemoteVariable& b) noexcept {
                     [](const auto& x, const auto& y) { return x.ps == y.ps && x.rows == y.rows; });
 }
 
-// `arguments` for one part: of tensors of the variable's shape, its rows.
+// The `arguments` for one part: tensors with the variable's shape are reduced to the part's rows.
 Status part_of(Memory& memory, Value& arguments, const RemoteVariable& variable,
                const RemoteVariable::Part& part, ValueRef* out) {
   if (arguments.is_nest()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pushes: what one closure, or the coordinator, changes in variables, as it goes to the parameter servers: one message to each
-// that has a part of what changes.
+// Pushes: the changes that one closure (or the coordinator) makes to variables, as one message to each
+// parameter server that has an affected part.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,21 @@ class Pushes {
  public:
   Pushes(Memory& memory, std::size_t num_ps);
 
-  // Each is checked as far as the directory tells; values are held, and stay as they are, until the pushes are no more.
-  // A DIST_ASSIGN_...
+  // Each function checks its arguments as far as the directory allows. Values are referenced, and must not
+  // change while this object exists. `how` is a DIST_ASSIGN_... value.
   Status assign(const RemoteVariable& variable, int32_t how, Value& value);
-  // A DIST_SCATTER_..., of indexed slices.
+  // `how` is a DIST_SCATTER_... value; `slices` are indexed slices.
   Status scatter(const RemoteVariable& variable, int32_t how, Value& slices);
-  // Variables that lie alike. Of a divided one, tensors of the arguments that have its shape are divided as it is.
+  // The variables must have the same layout. If they are divided, arguments with the shape of the variable
+  // are divided too.
   Status update(const char* function, std::span<const RemoteVariable* const> variables, Value* arguments);
 
   bool empty(std::size_t ps) const noexcept { return to_[ps].values.empty(); }
-  // Whether this server is to call a function of the host's, which may fail.
+  // Whether this server must call a host function, which may fail.
   bool has_functions(std::size_t ps) const noexcept { return to_[ps].has_functions; }
-  // Bytes of all elements that go to servers.
+  // The size of all elements to send.
   std::size_t bytes() const noexcept { return bytes_; }
-  // The message to a server.
+  // The message for a server.
   Status write(std::size_t ps, int64_t epoch, int64_t id, int64_t mark, ValueRef* out) const;
 
  private:
@@ -51,7 +52,7 @@ class Pushes {
   std::size_t bytes_ = 0;
 };
 
-// Rows of a tensor without gaps, which is held by what comes out.
+// Rows of a contiguous tensor. The result keeps the tensor alive.
 Status rows_of(Value& tensor, int64_t begin, int64_t rows, ValueRef* out);
 
 }  // namespace dist

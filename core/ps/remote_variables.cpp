@@ -13,12 +13,12 @@
 namespace dist {
 namespace {
 
-// What one answer brings at most, unless one part alone is larger: others get their turn.
+// The maximum size of an answer, unless a single part is larger, so that other calls get their turn.
 constexpr std::size_t kMostAnswerBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-// Calls of several servers, which go on side by side.
+// Concurrent calls to several servers.
 class RemoteVariables::Calls {
  public:
   Calls(const RemoteVariables& owner, RemoteWait* wait)
@@ -41,7 +41,7 @@ class RemoteVariables::Calls {
     const std::size_t ps = calls_[i].ps;
     RemoteValue& call = *calls_[i].call;
     const RpcClient& client = *owner_.servers_[ps];
-    // A call that has not begun to go would wait for a server that will never be there.
+    // A call that has not been sent would wait for a server that may never start.
     char why_not[400] = "";
     while (!call.ready()) {
       (void)call.get(client.lease_ns(), out);
@@ -56,7 +56,7 @@ class RemoteVariables::Calls {
     const ErrorRecord why = last_error();
     return lost(ps, why.message);
   }
-  // All of them, of whose answers nothing is wanted.
+  // Waits for all calls whose answers have no content.
   Status get_all() {
     Status all = kOk;
     ErrorRecord why;
@@ -113,7 +113,7 @@ Status RemoteVariables::create(const RemoteVariable& variable, Value& initial, R
   return calls.get_all();
 }
 
-// A read of several variables: where each part of each comes from.
+// A read of several variables: the source of each of their parts.
 class RemoteVariables::Reading {
  public:
   Reading(const RemoteVariables& owner, std::span<const RemoteVariable* const> variables, RemoteWait* wait)
@@ -127,7 +127,7 @@ class RemoteVariables::Reading {
     }
   }
 
-  // Begins the calls, and waits for their answers.
+  // Starts the calls and waits for the answers.
   Status ask() {
     std::pmr::vector<Part*> by_server(&owner_.memory_);
     for (Part& each : parts_) by_server.push_back(&each);
@@ -182,8 +182,8 @@ class RemoteVariables::Reading {
   struct Part {
     const RemoteVariable* variable;
     const RemoteVariable::Part* part;
-    std::size_t call;  // whose answer has it,
-    std::size_t item;  // and where there
+    std::size_t call;  // the call that delivers it
+    std::size_t item;  // its position in that answer
   };
   static std::size_t bytes_of(const Part& each) noexcept {
     return static_cast<std::size_t>(each.part->rows) * each.variable->row_bytes();
@@ -238,8 +238,8 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
                                    : static_cast<const int64_t*>(given.data)[i];
   };
   const std::size_t num_parts = variable.parts.size();
-  std::pmr::vector<std::pmr::vector<int64_t>> wanted(num_parts, &memory_);  // rows of a part
-  std::pmr::vector<std::pmr::vector<int64_t>> places(num_parts, &memory_);  // where they go
+  std::pmr::vector<std::pmr::vector<int64_t>> wanted(num_parts, &memory_);  // rows of each part
+  std::pmr::vector<std::pmr::vector<int64_t>> places(num_parts, &memory_);  // their destinations
   for (int64_t i = 0; i < given.shape[0]; ++i) {
     if (index_at(i) < 0 || index_at(i) >= variable.shape[0]) {
       return invalid_argument("variable \"%s\": row %lld is asked for; there are %lld", name,
@@ -285,7 +285,7 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
 }
 
 Status RemoteVariables::commit(const Pushes& pushes, int64_t id, int64_t mark, RemoteWait* wait) {
-  // First those whose functions may refuse it: then nothing has changed on the others.
+  // First the servers whose functions may fail, so that in this case nothing has changed on the others.
   for (const bool functions : {true, false}) {
     Calls calls(*this, wait);
     for (std::size_t ps = 0; ps < servers_.size(); ++ps) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RemoteVariables: the parameter servers of a job, as the coordinator and its workers use them. Several threads at a time.
+// RemoteVariables: the parameter servers of a job as the coordinator and its workers use them. Callable from
+// several threads at a time.
 //
-// A server that cannot be reached is ABORTED here, not UNAVAILABLE: its variables are gone with it, so that trying again is of
-// no use, and a worker that has heard so is not taken for a lost one.
+// An unreachable server is reported as ABORTED, not UNAVAILABLE: its variables are lost, so retrying is
+// useless. It also keeps a worker that reports it from being taken for a lost worker itself.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ namespace dist {
 
 inline constexpr int32_t kNoServer = -1;
 
-// How long a call waits, and what it comes to.
+// How long to wait for a call, and its outcome.
 struct RemoteWait {
   int64_t timeout_ns = -1;  // < 0: no limit
   Cancel* cancel = nullptr;
-  int32_t lost = kNoServer;  // a parameter server that could not be reached
+  int32_t lost = kNoServer;  // out: a parameter server that could not be reached
 };
 
 class RemoteVariables {
@@ -34,23 +35,23 @@ class RemoteVariables {
 
   RemoteVariables(Memory& memory, int64_t epoch) : memory_(memory), epoch_(epoch), servers_(&memory) {}
 
-  // The next server.
+  // Adds the next server.
   Status add_server(const Ref<GrpcCalls>& calls, const char* address);
-  // Nobody uses any of them.
+  // No thread may be using any server.
   void clear() noexcept { servers_.clear(); }
   std::size_t num_servers() const noexcept { return servers_.size(); }
   RpcClient& server(std::size_t ps) const noexcept { return *servers_[ps]; }
   int64_t epoch() const noexcept { return epoch_; }
 
-  // Creates its parts, with the values that `initial` has for them.
+  // Creates the parts of the variable with their initial values.
   Status create(const RemoteVariable& variable, Value& initial, RemoteWait* wait);
-  // What they are: all of one server's are of one moment.
+  // Reads variables. The values from one server are of the same moment.
   Status read(std::span<const RemoteVariable* const> variables, RemoteWait* wait, std::span<ValueRef> out);
-  // Rows [k, rest] of a variable, by indices i32 or i64 [k].
+  // Rows [k, rest] of a variable for the indices i32 or i64 [k].
   Status rows(const RemoteVariable& variable, Value& indices, RemoteWait* wait, ValueRef* out);
-  // `id`: Commit::kNoClosure, or the closure's.
+  // `id`: Commit::kNoClosure, or the id of the closure.
   Status commit(const Pushes& pushes, int64_t id, int64_t mark, RemoteWait* wait);
-  // A call of one server, or of all one after another, whatever it is.
+  // Any call to one server.
   Status call(std::size_t ps, std::string_view method, Value& message, RemoteWait* wait, ValueRef* out);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a call is answered with a value, or with what a function of the host's failed with.
+// Answers a call with a value, or with the error of a host function.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -8,15 +8,16 @@
 
 namespace dist {
 
-// With a value (NULL: nothing), or why it cannot be sent.
+// Answers with a value (NULL: nothing), or with the reason why it cannot be sent.
 void answer_with(IncomingCall& call, Value* value) noexcept;
-// With the failure that is this thread's last one.
+// Answers with the calling thread's latest error.
 inline void answer_failure(IncomingCall& call, const Status& status) noexcept {
   call.answer(status.code(), last_error().message, {});
 }
 
-// What a function of the host's has returned, as another process may hear it: it has a name there, and words, which are the
-// function's own where this thread has had a failure since `failures_before`. `what`: "the method".
+// Converts the status returned by a host function for another process, which must know the code and needs a
+// message. The message is the function's own if this thread has recorded a failure since `failures_before`.
+// `what` is for example "the method".
 Status sendable(dist_status code, uint64_t failures_before, const char* what) noexcept;
 
 }  // namespace dist

@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kEnds[] = "the server ends";
 
-// Whose thread this one is: of a call that ends its own server.
+// The pool that this thread belongs to, to detect a call that stops its own server.
 thread_local struct {
   const CallThreads* of;
   int number;
@@ -42,7 +42,7 @@ CallThreads::~CallThreads() { stop(kEnds); }
 int CallThreads::here() const noexcept { return serving.of == this ? serving.number : -1; }
 
 Status CallThreads::start(std::size_t num_threads, const char* name) {
-  // What is under way is known without memory for it.
+  // Reserved, so that starting a call needs no memory for this list.
   running_.reserve(num_threads);
   for (std::size_t i = 0; i < num_threads; ++i) {
     const Status made = threads_.emplace_back().start(serve_main, this);
@@ -82,7 +82,7 @@ void CallThreads::cancel_running(const char* why) noexcept {
   for (Job* const each : running_) each->cancel->signal(why);
 }
 
-// ---- What comes ----
+// ---- Incoming calls ----
 
 void CallThreads::add(Ref<IncomingCall> call) noexcept {
   bool ends = false;
@@ -92,7 +92,7 @@ void CallThreads::add(Ref<IncomingCall> call) noexcept {
     ends = stopping_;
     if (!ends && queue_.size() < max_queued_) {
       queue_.push_back(job);
-      // The two hold each other, until the job is over or given up.
+      // The call and its job reference each other until the job is done or given up.
       call->work = Ref<Counted>::adopt(job.take());
       come_.notify_one();
       return;
@@ -114,7 +114,7 @@ void CallThreads::given_up(IncomingCall& call) noexcept {
   if (work) static_cast<Job&>(*work).cancel->signal("nobody waits for the result any more");
 }
 
-// ---- What is done ----
+// ---- Execution ----
 
 void* CallThreads::serve_main(void* self) {
   block_async_signals();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CallThreads: threads on which calls of other processes are done, several at a time, in the order in which they have come.
-// Each has a cancel object, which is signalled where nobody waits for its answer any more, or the threads end.
+// Threads that run calls from other processes, several at a time, in order of arrival.
+//
+// Invariant: each call has a cancel object, which is signalled when nobody waits for the answer any more, or
+// when the threads are stopped.
 #pragma once
 
 #include <atomic>
@@ -20,34 +22,35 @@ namespace dist {
 
 class CallThreads {
  public:
-  // Who does the calls.
+  // Runs the calls.
   class Worker {
    public:
-    // Answers it. On one of the threads.
+    // Runs and answers a call, on one of the threads.
     virtual void run(IncomingCall& call, Cancel& cancel) noexcept = 0;
 
    protected:
     ~Worker() = default;
   };
 
-  // Beyond `max_queued` that wait for a thread, a call is RESOURCE_EXHAUSTED.
+  // If `max_queued` calls are waiting for a thread, further ones fail with RESOURCE_EXHAUSTED.
   CallThreads(Memory& memory, Worker& worker, std::size_t max_queued);
   ~CallThreads();
 
-  // They are shown as "dist-rpc-0" where `name` is "rpc". RESOURCE_EXHAUSTED: none is left.
+  // The threads are named "dist-rpc-0" and so on if `name` is "rpc". RESOURCE_EXHAUSTED if no thread can be
+  // created.
   Status start(std::size_t num_threads, const char* name);
-  // What waits is UNAVAILABLE, of what runs the cancel object is signalled and its end waited for, and what comes later is
-  // UNAVAILABLE. Not on one of the threads. Again is the same as once.
+  // Fails waiting and later calls with UNAVAILABLE, signals the cancel objects of running ones, and waits for
+  // them. Must not be called on one of the threads. Calling it again has no effect.
   void stop(const char* why) noexcept;
-  // Whether this is one of them.
+  // Whether the calling thread is one of them.
   bool inside() const noexcept { return here() >= 0; }
-  // Which one of them this is; -1: none.
+  // The index of the calling thread among them; -1 if it is not one.
   int here() const noexcept;
 
-  // As CallHandler has them; never waits.
+  // For CallHandler; does not block.
   void add(Ref<IncomingCall> call) noexcept;
   void given_up(IncomingCall& call) noexcept;
-  // Signals the cancel objects of those that run.
+  // Signals the cancel objects of the running calls.
   void cancel_running(const char* why) noexcept;
 
  private:

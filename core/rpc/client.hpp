@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RpcClient: who calls methods of a server. RpcCall: what a call comes to, later.
+// RpcClient: calls methods of a server. RpcCall: the pending result of a call.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,11 @@
 
 namespace dist {
 
-// Who hears when a call has its answer. It outlives the call.
+// Is notified when a call has been answered. It must outlive the call.
 class RpcObserver {
  public:
-  // Once at most, and not after the last reference to the call is gone. On any thread, under a lock of the client's: nothing
-  // of the client's may be called.
+  // Called at most once, and not after the last reference to the call was released. It may be called on any
+  // thread and under a lock of the client, so it must not call the client.
   virtual void answered() noexcept = 0;
 
  protected:
@@ -31,30 +31,30 @@ class RpcObserver {
 struct RpcCallOptions {
   int64_t timeout_ns = 0;  // 0: the client's; < 0: no limit
   Cancel* cancel = nullptr;
-  RpcObserver* observer = nullptr;  // NULL: none
+  RpcObserver* observer = nullptr;  // may be NULL
 };
 
 class RpcClient final : public Counted {
  public:
   static constexpr int64_t kDefaultTimeoutNs = int64_t{600} * 1'000'000'000;
 
-  // The server need not be there yet. timeout_ns: of calls that have none; 0: kDefaultTimeoutNs; < 0: no limit.
-  // `calls`: the network, which other clients may have too.
+  // The server need not be running yet. `timeout_ns`: for calls without their own; 0: kDefaultTimeoutNs; < 0:
+  // no limit. `calls`: the network, which clients can share.
   static Status create(Memory& memory, const Ref<GrpcCalls>& calls, const char* address, int64_t timeout_ns,
                        Ref<RpcClient>* out);
   RpcClient(Memory& memory, const char* address, int64_t timeout_ns);
 
   const char* address() const noexcept { return address_.c_str(); }
-  // Calls a method, and waits for nothing. `arguments` NULL: nothing.
+  // Starts a call without waiting. `arguments` may be NULL.
   Status begin(std::string_view method, Value* arguments, const RpcCallOptions& options,
                Ref<RemoteValue>* out);
-  // Why the server cannot be reached so far; "": it can, or has not been tried.
+  // Why the server could not be reached so far; "" if it could, or if that was not tried.
   void why_not(char* text, std::size_t size) const noexcept { channel_->why_not(text, size); }
   int64_t lease_ns() const noexcept { return calls_->lease_ns(); }
-  // Of all requests, and of all answers that have come.
+  // Bytes of all requests, and of all answers received.
   uint64_t bytes_sent() const noexcept { return bytes_sent_.load(std::memory_order_relaxed); }
   uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
-  // Its calls that have no answer are CANCELLED.
+  // Fails all unanswered calls with CANCELLED.
   void end() noexcept { channel_->end(); }
 
  private:
@@ -69,7 +69,7 @@ class RpcClient final : public Counted {
   std::atomic<uint64_t> bytes_received_{0};
 };
 
-// A call, and what it comes to.
+// A call and its pending result.
 class RpcCall final : public RemoteValue, private OutgoingCall, private Cancel::Link {
  public:
   RpcCall(Memory& memory, RpcClient& client, std::string_view method, const RpcCallOptions& options,
@@ -90,7 +90,7 @@ class RpcCall final : public RemoteValue, private OutgoingCall, private Cancel::
   const std::pmr::string method_;
   const Ref<Cancel> cancel_;
   RpcObserver* const observer_;
-  bool linked_ = false;  // with cancel_
+  bool linked_ = false;  // to cancel_
   Ref<CallMessage> message_;
 };
 

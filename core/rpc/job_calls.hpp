@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network of calls of this process, as the environment says that the job's processes speak: with which secret, which
-// certificates, and how long one lives that says nothing (core/cluster/job_settings.hpp).
+// The network for calls of this process, configured from the job's environment: the secret, the certificates,
+// and the lease, after which a silent process counts as lost (core/cluster/job_settings.hpp).
 #pragma once
 
 #include "core/base/memory.hpp"
@@ -10,16 +10,16 @@
 namespace dist {
 
 struct JobCallOptions {
-  const char* address = nullptr;   // where it listens; NULL: it does not
-  bool of_environment = false;     // DIST_BIND_ADDRESS, where that is set, counts before the address
-  CallHandler* handler = nullptr;  // of one that listens
+  const char* address = nullptr;   // address to listen at; NULL: do not listen
+  bool of_environment = false;     // DIST_BIND_ADDRESS takes precedence over the address
+  CallHandler* handler = nullptr;  // if it listens
   CallLimits limits;
 };
 
-// Errors as read_job_settings() and GrpcCalls::create().
+// The errors are those of read_job_settings() and GrpcCalls::create().
 Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcCalls>* out);
 
-// OK for what names the way of calls, as TensorFlow's rpc_layer: "grpc", or NULL or "", which mean it.
+// Checks the name of the RPC layer, as in TensorFlow's rpc_layer: "grpc", or NULL or "" for the default.
 Status check_rpc_layer(const char* call, const char* rpc_layer) noexcept;
 
 }  // namespace dist

@@ -22,7 +22,7 @@ constexpr std::size_t aligned(std::size_t bytes) noexcept {
   return (bytes + CallMessage::kAlign - 1) / CallMessage::kAlign * CallMessage::kAlign;
 }
 
-// ---- Out ----
+// ---- Writing ----
 
 class MessageParts final : public CallParts {
  public:
@@ -47,7 +47,7 @@ class MessageParts final : public CallParts {
                               head_.size(), kMostHeadBytes);
     }
     WireWriter(head_.data() + 4).put(static_cast<uint32_t>(head_.size()));
-    // Nothing lies behind a head that is alone.
+    // If nothing follows the head, it needs no padding.
     if (parts_.size() > 1) head_.resize(aligned(head_.size()));
     parts_[0] = head_;
     for (const auto& each : parts_) bytes_ += each.size();
@@ -127,7 +127,7 @@ class MessageParts final : public CallParts {
   std::size_t bytes_ = 0;
 };
 
-// ---- In ----
+// ---- Reading ----
 
 Status no_message(const char* what) noexcept {
   return invalid_argument("the message is damaged, or not libdist's: %s", what);
@@ -156,7 +156,7 @@ class Reading {
     const std::byte* const at = in_.take_bytes(bytes);
     if (at == nullptr) return false;
     *out = {reinterpret_cast<const char*>(at), bytes};
-    // Texts of C end with their first 0.
+    // C strings end at their first NUL.
     return out->find('\0') == std::string_view::npos;
   }
   bool take_text(std::pmr::string* out) {
@@ -192,7 +192,7 @@ class Reading {
   Status take_items(int32_t kind, int depth, ValueRef* out) {
     if (depth >= kMaxNesting) return no_message("too many levels");
     const std::size_t n = in_.take<uint32_t>();
-    // Each takes a byte at least.
+    // Each item needs at least one byte.
     if (!in_.good() || n > in_.left()) return no_message("more items than bytes");
     std::pmr::vector<ValueRef> items(&memory_);
     std::pmr::vector<std::pmr::string> keys(&memory_);
@@ -244,8 +244,8 @@ class Reading {
   const Ref<CallMessage>& message_;
   const std::size_t head_bytes_;
   WireReader in_;
-  std::size_t next_;      // where the next tensor lies
-  std::size_t ends_ = 0;  // the latest one
+  std::size_t next_;      // offset of the next tensor
+  std::size_t ends_ = 0;  // end of the previous one
   std::size_t values_ = 0;
 };
 

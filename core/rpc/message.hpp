@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls say, as bytes: a method's name and a value. In front stands a head with the structure of the value; behind it
-// lie the elements of its tensors, row-major, each tensor at a multiple of 64 bytes. Numbers are little-endian.
+// Encodes the messages of calls: a method's name and a value. A head describes the structure of the value.
+// The elements of its tensors follow in row-major order, each tensor at a multiple of 64 bytes. Numbers are
+// little-endian.
 //
-//     head     u32 magic, u32 bytes of the head, u16 bytes of the name, the name, the value
-//     value    u8 kind, and then      a tensor: u8 dtype, u8 ndim, i64 of each dimension
-//                                     a text: u32 bytes, the text
-//                                     a list, tuple or composite: u32 items, the items
-//                                     a dictionary: u32 items, and of each u32 bytes of the key, the key, the item
-//                                     nothing: no more
+//     head     u32 magic, u32 size of the head, u16 size of the name, the name, the value
+//     value    u8 kind, followed by  a tensor: u8 dtype, u8 ndim, i64 for each dimension
+//                                    a text: u32 size, the text
+//                                    a list, tuple or composite: u32 count, the items
+//                                    a dictionary: u32 count, and for each item u32 size of the key, the key, the item
+//                                    nothing: empty
+//
+// Invariant: a received message is not trusted. Every size is checked before it is used.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +24,22 @@
 namespace dist {
 
 inline constexpr std::size_t kMostHeadBytes = std::size_t{1} << 20;
-inline constexpr std::size_t kMostMessageValues = 65'536;  // with those inside of others
+inline constexpr std::size_t kMostMessageValues = 65'536;  // including nested ones
 inline constexpr std::size_t kMostMethodBytes = 255;
 
-// OK for a name that a message can carry: one line of UTF-8, of 1 to kMostMethodBytes bytes. `what` is "the name of a method".
+// Checks that a message can carry the name: one line of UTF-8 with 1 to kMostMethodBytes bytes. `what` is for
+// example "the name of a method".
 Status check_method_name(const char* name, const char* what) noexcept;
 
-// `value` NULL: nothing. A variable is its value, and a sharded tensor the whole. The value stays as it is until the message
-// is gone. INVALID_ARGUMENT for what cannot be sent: values of several replicas, the host's pointers.
+// `value` may be NULL. For a variable the current value is sent, for a sharded tensor the whole. The value
+// must not change while the message exists. INVALID_ARGUMENT for values that cannot be sent: values of
+// several replicas, host pointers.
 Status write_message(Memory& memory, std::string_view method, Value* value, Ref<CallParts>* out);
 
-// The method alone.
+// Reads only the method's name.
 Status read_method(const Ref<CallMessage>& message, std::string_view* method) noexcept;
-// Tensors borrow the message. INVALID_ARGUMENT: it is none. `*method` lies in the message.
+// The tensors borrow the message's memory, and `*method` points into it. INVALID_ARGUMENT if the message is
+// invalid.
 Status read_message(Memory& memory, const Ref<CallMessage>& message, std::string_view* method, ValueRef* out);
 
 }  // namespace dist

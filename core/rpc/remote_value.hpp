@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RemoteValue: what something that another process does comes to, later: a value or an error. Any thread may ask for it,
-// several at a time.
+// RemoteValue: the result of an operation in another process, which arrives later as a value or an error (a
+// future). Any number of threads may wait for it.
+//
+// Invariant: it is settled once; later attempts have no effect.
 #pragma once
 
 #include <atomic>
@@ -15,12 +17,12 @@ namespace dist {
 
 class RemoteValue : public Counted {
  public:
-  // Whether it is there, or an error.
+  // Whether it has a value or an error.
   bool ready() noexcept;
-  // Waits at most so long (< 0: until its own deadline). DEADLINE_EXCEEDED: it is not there yet, or will never be, by its own
-  // deadline. Else what it came to.
+  // Waits at most `timeout_ns` (< 0: until its own deadline) and returns the result. DEADLINE_EXCEEDED if it
+  // has not arrived, or if its own deadline has expired.
   Status get(int64_t timeout_ns, ValueRef* out);
-  // It ends with CANCELLED, unless it has ended.
+  // Settles it with CANCELLED unless it is settled already.
   virtual void cancel(const char* reason) noexcept = 0;
 
  protected:
@@ -30,21 +32,23 @@ class RemoteValue : public Counted {
   ~RemoteValue() override = default;
 
   bool over() const noexcept { return over_.load(std::memory_order_acquire) != 0; }
-  // How it ends: false, and nothing happens, where it has ended before. `value` may be absent where read() finds it.
+  // Settles it. Returns false without effect if it is settled already. `value` may be absent if read()
+  // provides it.
   bool settle(dist_status status, const char* text, ValueRef value = {}) noexcept;
 
-  // What it is, for messages: "add at 127.0.0.1:29600".
+  // Describes it for messages, for example "add at 127.0.0.1:29600".
   virtual void describe(char* text, std::size_t size) const noexcept = 0;
   virtual const char* kind() const noexcept { return "call"; }
-  // Where it ended well without a value: called once, by the first who asks for it.
+  // Provides the value if it was settled successfully without one. Called once, for the first caller of
+  // get().
   virtual Status read(ValueRef* out);
-  // Its own deadline has passed: settles it.
+  // Its own deadline has expired: settles it.
   virtual void expire() noexcept {}
 
  private:
   const int64_t until_ns_;
   std::atomic<uint32_t> over_{0};
-  std::mutex mutex_;  // of what it came to
+  std::mutex mutex_;  // protects the result
   dist_status status_ = DIST_OK;
   char text_[sizeof ErrorRecord::message] = "";
   ValueRef value_;

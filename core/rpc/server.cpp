@@ -87,7 +87,7 @@ Status RpcServer::stop(const char* call) noexcept {
   return kOk;
 }
 
-// ---- What is done ----
+// ---- Execution ----
 
 void RpcServer::run(IncomingCall& call, Cancel& cancel) noexcept {
   try {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RpcServer: methods that other processes call. They run on threads of the server's, several at a time, in the order in
-// which their calls have come.
+// RpcServer: offers methods to other processes. They run on the server's own threads, several at a time, in
+// order of arrival.
+//
+// Invariant: the set of methods does not change after start(), so running calls read it without a lock.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +19,23 @@
 
 namespace dist {
 
-// What a method knows of a call.
+// Information about a call for its method.
 struct RpcContext {
   const char* method;
   Cancel* cancel;      // signalled when nobody waits for the result any more
-  int64_t timeout_ns;  // how long the client waits in all; 0: not said
+  int64_t timeout_ns;  // how long the client waits in total; 0: unknown
 };
 
-// A method: its result in *out_value, a reference that is handed over, or NULL for nothing.
+// A method. It passes the ownership of *out_value to the caller; NULL: no result.
 struct RpcMethod {
   dist_status (*function)(const RpcContext& context, Value* arguments, Value** out_value,
                           void* host) = nullptr;
   void* host = nullptr;
-  void (*end)(void* host) = nullptr;  // when the method is no more; may be NULL
+  void (*end)(void* host) = nullptr;  // called when the method is removed; may be NULL
 };
 
 struct RpcServerOptions {
-  const char* address = nullptr;  // "host:port"; port 0: the system chooses
+  const char* address = nullptr;  // "host:port"; port 0: chosen by the system
   int32_t num_threads = 0;        // 0: kDefaultThreads
   int32_t max_queued = 0;         // calls that wait for a thread; 0: kDefaultQueued
 };
@@ -44,19 +46,19 @@ class RpcServer final : public Counted, private CallHandler, private CallThreads
   static constexpr int32_t kMostThreads = 1024;
   static constexpr int32_t kDefaultQueued = 1024;
   static constexpr int32_t kMostQueued = 1 << 20;
-  // What a client asks for to hear which methods there are. No method of a host's has it.
+  // Clients call this to list the methods. The name is reserved.
   static constexpr char kMethods[] = "dist.methods";
 
   static Status create(Memory& memory, const RpcServerOptions& options, Ref<RpcServer>* out);
   RpcServer(Memory& memory, const RpcServerOptions& options);
 
-  // Before start(). Not OK: the method's `end` is not called.
+  // Must be called before start(). If it fails, the method's `end` is not called.
   Status add(const char* name, const RpcMethod& method);
-  // Listens from here on.
+  // Starts listening.
   Status start();
-  // "host:port", with the port that the system has chosen once it has; valid as long as the server.
+  // "host:port", with the port that the system chose; valid as long as the server.
   const char* address() const noexcept { return address_.c_str(); }
-  // Refuses what comes, cancels what is there, and waits for methods that run. Again is the same as once.
+  // Refuses new calls, cancels existing ones, and waits for running methods. Calling it again has no effect.
   // FAILED_PRECONDITION inside a method.
   Status stop(const char* call) noexcept;
 

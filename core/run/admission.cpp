@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: the threads of a budget that its runs take (budget.hpp).
+// ReplicaPool: acquiring and releasing the budget threads of a run (budget.hpp).
 #include <algorithm>
 
 #include "core/base/text.hpp"
@@ -17,7 +17,7 @@ bool ReplicaPool::is_inside_function() noexcept {
   return here.replica != nullptr || here.detached != nullptr || here.turn != nullptr;
 }
 
-// Once the run's groups have begun, and what ends it is linked.
+// Called after the run's groups have begun and its cancel object is linked.
 Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept {
   Budget& budget = options_.party->budget();
   if (budget.ask(*ticket_)) return kOk;
@@ -29,7 +29,7 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
     return ticket_->has_turn() || group_.cancelled() || closing_.load(std::memory_order_seq_cst);
   };
   bool late = false;
-  // Spinning would take a CPU from those who have it.
+  // Do not spin: that would take a CPU from the threads that have the budget.
   while (!told() && !late) {
     const uint32_t seen = changed_.value.load(std::memory_order_acquire);
     const int64_t left = deadline.at_ns == 0 ? -1 : deadline.at_ns - host_.now_ns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a replica's function continues on another thread: its own thread detaches it, the other one attaches to
-// it and later detaches it, and its own thread attaches again in order to return.
+// Replica: moving a function to another thread and back. Its own thread detaches from the function, the other
+// thread attaches, works and detaches, and its own thread attaches again in order to return.
 #include "core/run/replica.hpp"
 
 #include <utility>
@@ -18,7 +18,7 @@ Status Replica::detach() noexcept {
   }
   function_ = here;
   here = std::exchange(outside_, Current{});
-  // A thread that took the function up is outside again; the one that will return from it is not.
+  // A thread that had attached is outside again; the thread that will return from the function is not.
   if (!attached_) here.detached = this;
   attached_ = false;
   stay(kDetached);
@@ -44,7 +44,7 @@ Status Replica::check_attach() const noexcept {
 Status Replica::attach() noexcept {
   DIST_TRY(check_attach());
   std::uintptr_t found = kDetached;
-  // acquire: what the thread before has done.
+  // acquire: makes the effects of the previous thread visible.
   if (!thread_.compare_exchange_strong(found, this_thread(), std::memory_order_acquire)) {
     if (found == kNobody) return not_here("dist_replica_attach");
     return failed_precondition(
@@ -64,7 +64,7 @@ Status Replica::attach() noexcept {
 
 void Replica::come_back() noexcept {
   for (;;) {
-    // acquire keeps this before the looks: a later change ends the sleep.
+    // The acquire keeps this load before the checks, so a later change ends the sleep.
     const uint32_t seen = detached_.value.load(std::memory_order_acquire);
     std::uintptr_t found = kDetached;
     if (thread_.compare_exchange_strong(found, this_thread(), std::memory_order_acquire))

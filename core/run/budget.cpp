@@ -42,7 +42,7 @@ void BudgetStay::leave() noexcept {
   party_->release();
 }
 
-// Under the mutex, which a ticket's owner takes too before the ticket ends.
+// Called under the mutex, which the owner of a ticket also takes before the ticket is destroyed.
 void Budget::tell(BudgetQueue::Entry& entry) noexcept {
   auto& ticket = static_cast<Ticket&>(entry);
   ticket.turn_.store(true, std::memory_order_release);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Budget: how many threads of several strategies work at the same time (budget_queue.hpp). A run or a request takes its
-// threads last, when it has its replicas and the lock of runs, and gives them back first. Only what begins outside all
-// functions that libdist calls waits for some, and has nothing then but its own strategy, which insiders let pass. So
-// nobody who waits here is waited for by somebody who has threads.
+// Limits how many threads several strategies use at the same time. The queue itself is in budget_queue.hpp.
+//
+// A run or a request acquires its threads last, once it has its replicas and its strategy's run lock, and
+// releases them first. Only calls made from outside every callback wait for threads, and such a waiter holds
+// nothing but its own strategy.
+//
+// Invariant: whoever holds threads never waits for a queued entry. An *insider*, that is a call from inside a
+// callback whose thread may already be counted, can wait for a strategy; while it does, all entries queued
+// for that strategy are admitted without threads. So the queue always drains, and budgets cannot deadlock.
 #pragma once
 
 #include <atomic>
@@ -17,11 +22,12 @@ namespace dist {
 class Budget final : public Counted {
  public:
   using Party = BudgetQueue::Party;
-  // One that wants threads, again and again. The bell is rung when it is admitted after a wait.
+  // A run or a request that asks for threads; reusable. A ticket that had to wait rings its bell when it is
+  // admitted.
   class Ticket final : public BudgetQueue::Entry {
    public:
     Ticket(Party& party, int wants, Word& bell) noexcept : Entry(party, wants), bell_(bell) {}
-    // Any thread; acquire: what was done with the threads before.
+    // Callable from any thread. The acquire makes visible what the previous holders of the threads wrote.
     bool has_turn() const noexcept { return turn_.load(std::memory_order_acquire); }
 
    private:
@@ -32,15 +38,15 @@ class Budget final : public Counted {
 
   Budget(Memory& memory, int threads) noexcept : Counted(memory), queue_(threads) {}
 
-  // What there is, what of it is in use, and who waits.
+  // The size of the budget, the threads in use, and the number of queued tickets.
   struct State {
     int threads, used, waiting;
   };
   State state() const noexcept;
 
-  // True: it has its threads. One that has them, or waits, may ask again.
+  // Returns true if the ticket has its threads. May be called again while the ticket waits or has them.
   bool ask(Ticket& ticket) noexcept;
-  // It wants nothing more, and has nothing; also where that was so already.
+  // Withdraws the ticket or releases its threads. Does nothing if it has neither.
   void leave(Ticket& ticket) noexcept;
   void enter_inside(Party& party) noexcept;
   void leave_inside(Party& party) noexcept;
@@ -52,7 +58,7 @@ class Budget final : public Counted {
   BudgetQueue queue_;
 };
 
-// A strategy with a budget, as which it stands in line. Who waits for it may go on when it is gone.
+// A strategy as a user of its budget. Counted, because a caller that waits for the strategy may outlive it.
 class BudgetParty final : public Counted {
  public:
   BudgetParty(Memory& memory, Budget& budget) noexcept
@@ -67,7 +73,7 @@ class BudgetParty final : public Counted {
   Budget::Party place_;
 };
 
-// An insider's wait for a strategy, to the end of the scope. NULL: nothing.
+// Marks the calling thread as an insider of `party` until the end of the scope. NULL has no effect.
 class BudgetStay {
  public:
   explicit BudgetStay(BudgetParty* party) noexcept : party_(party) {

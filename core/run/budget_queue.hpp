@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// BudgetQueue: who has how many of a budget's threads, and who waits for some. A state machine: no thread, no lock, no clock,
-// no memory.
+// The queue of a budget: how many threads each entry has, and which entries wait. A state machine without
+// threads, locks, clock or allocation, so that it can be tested exhaustively; budget.hpp adds the mutex and
+// the wake-ups.
 //
-// Those who wait stand in one line, and nobody overtakes the first: a run that wants many threads gets them, however many
-// requests there are. With one exception, without which some would wait for themselves: somebody inside a function that
-// libdist called, whose thread may be counted already, may wait for a strategy. While such an *insider* does, all that
-// stands in line for that strategy passes, and takes none.
+// The queue is strictly FIFO: nothing overtakes its first entry, so a run that needs many threads gets them
+// even under a steady load of requests. The exception prevents self-deadlock. While an *insider* (a caller
+// inside a callback, whose thread may be counted already) waits for a strategy, every entry of that strategy
+// is admitted with 0 threads.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +15,12 @@ namespace dist {
 
 class BudgetQueue {
  public:
-  // A strategy, whose runs and requests want threads.
+  // A strategy whose runs and requests use the budget.
   struct Party {
     int insiders = 0;
   };
 
-  // A run or a request; a member of what waits, so that queueing takes no memory.
+  // A run or a request. It is linked into the queue itself, so that queueing allocates nothing.
   class Entry {
    public:
     Entry(Party& party, int wants) noexcept : party_(party), wants_(wants) {}
@@ -28,7 +29,7 @@ class BudgetQueue {
 
     bool queued() const noexcept { return state_ == State::kQueued; }
     bool admitted() const noexcept { return state_ == State::kAdmitted; }
-    int has() const noexcept { return has_; }  // threads; 0 too where it passed
+    int has() const noexcept { return has_; }  // threads; also 0 if it was admitted because of an insider
     int wants() const noexcept { return wants_; }
 
    private:
@@ -47,13 +48,14 @@ class BudgetQueue {
   BudgetQueue(const BudgetQueue&) = delete;
   BudgetQueue& operator=(const BudgetQueue&) = delete;
 
-  // Afterwards it is admitted or queued. Whoever wants more than there is gets all.
+  // Admits or queues the entry. An entry that wants more threads than the budget has gets all of them.
   void arrive(Entry& entry) noexcept {
     if (entry.party_.insiders > 0) return admit(entry, 0);
     if (first_ == nullptr && fits(entry)) return admit(entry, share_of(entry));
     enqueue(entry);
   }
-  // Takes it out, whether it is queued or admitted, or does nothing. told(entry) for each that is admitted by that.
+  // Removes the entry, whether it is queued or admitted, or does nothing. Calls told(entry) for each entry
+  // that is admitted as a result.
   template <class Told>
   void leave(Entry& entry, Told&& told) noexcept {
     drop(entry);
@@ -61,7 +63,8 @@ class BudgetQueue {
   }
   template <class Told>
   void enter_inside(Party& party, Told&& told) noexcept {
-    if (++party.insiders > 1) return;  // none of its own has been queued since the first
+    // the first insider has admitted all of the party's entries, and none was queued since
+    if (++party.insiders > 1) return;
     for (Entry* entry = first_; entry != nullptr;) {
       Entry& each = *entry;
       entry = each.next_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Current: the replica's function, merge function and strategy's scope that this thread is in. It tells the
-// two contexts apart.
+// Which replica function, merge function and strategy scope the calling thread is in. This decides whether a
+// call is in replica context or in cross-replica context. Thread-local.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,30 @@ class Replica;
 class ReplicaPool;
 
 struct Current {
-  Replica* replica = nullptr;  // NULL: no replica's function
-  bool merging = false;        // inside a merge function: cross-replica again, on replica 0's thread
-  // The strategy whose scope the thread is in, by entering it or by choice; NULL: none. Never a default one,
-  // whose scope is no different from being outside.
+  Replica* replica = nullptr;  // NULL: not in a replica's function
+  bool merging = false;        // in a merge function: cross-replica context again, on replica 0's thread
+  // The strategy whose scope the thread is in, whether entered or chosen; NULL: none. A default strategy is
+  // never stored here, because being in its scope is the same as being outside of all scopes.
   const void* scope = nullptr;
-  const void* chosen = nullptr;  // what `scope` is where none is entered
-  int32_t entered = 0;           // how often `scope` is
-  int32_t default_entered = 0;   // scopes of default strategies, all of them outside that of `scope`
-  // The pool in whose turn this thread reads or writes variables from outside; NULL: none. `turn_shared`: in
-  // a host's function that is called for several copies at the same time.
+  const void* chosen = nullptr;  // the value of `scope` when no scope is entered
+  int32_t entered = 0;           // how many times `scope` is entered
+  // entered scopes of default strategies; all of them are outside that of `scope`
+  int32_t default_entered = 0;
+  // The pool in whose turn this thread accesses variables from outside runs; NULL: none. `turn_shared` is set
+  // inside a host callback that may run for several copies at the same time.
   const ReplicaPool* turn = nullptr;
   bool turn_shared = false;
-  // The replica whose function this thread runs and has let go of (dist_replica_detach()); NULL: none.
+  // The replica whose function this thread runs but has detached from (dist_replica_detach()); NULL: none.
   const Replica* detached = nullptr;
 };
 
 Current& current() noexcept;
 
-// From now on it is seen where the thread ends as a replica that it entered, or is attached to.
+// Makes libdist notice if this thread ends while it has entered a replica or is attached to one.
 void watch_thread_end() noexcept;
 
-// For as long as it lives the thread is in something else, with no scope entered; then where it was.
+// Puts the thread into another context, with no scope entered, and restores the previous one at the end of
+// the scope.
 class Within {
  public:
   Within(Replica* replica, bool merging) noexcept : here_(current()), before_(here_) {
@@ -45,7 +47,7 @@ class Within {
   Within& operator=(const Within&) = delete;
 
  private:
-  Current& here_;  // of the one thread that this lives on: asked for once
+  Current& here_;  // of this thread; looked up once, because the object never leaves it
   const Current before_;
 };
 

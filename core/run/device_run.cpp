@@ -9,7 +9,7 @@
 namespace dist {
 namespace {
 
-// The time in which a replica waits for its devices.
+// Marks the replica as waiting for its devices.
 class OnDevices {
  public:
   explicit OnDevices(Replica& replica) noexcept : replica_(replica) {

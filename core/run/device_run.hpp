@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of a function on the logical devices of a replica: each device gets its shards of the arguments, and
-// their results are joined.
+// Runs a function on the logical devices of a replica: divides the arguments into one shard for each device,
+// and joins the results.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -11,16 +11,17 @@
 
 namespace dist {
 
-// The logical devices of a replica that has some; `call` is the function's name in messages.
+// The team of a replica's logical devices, or an error if it has none. `call` is the host's function, for
+// messages.
 Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noexcept;
-// The team that a logical device is of, and the same for a replica that is none.
+// The team that a logical device belongs to, or an error if `device` is not a logical device.
 Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) noexcept;
 
-// The partition of a result, for as many devices. Tensors of any shape may come, so that only the number of
-// parts can be checked before the run.
+// Extends the partition of a result to all devices. The results may be tensors of any shape, so before the
+// run only the number of parts can be checked.
 Status complete_result(int32_t num_devices, Partition* out) noexcept;
 
-// On the replica's own thread, inside its function.
+// Must be called on the replica's own thread, inside its function.
 Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* args, Value* kwargs,
                       const RunLimits& limits, Joining joining, ValueRef* out);
 

@@ -32,7 +32,7 @@ DeviceTeam::DeviceTeam(Memory& memory, const DeviceMesh& mesh, LocalReplica repl
 DeviceTeam::~DeviceTeam() {
   if (devices_ == nullptr) return;
   for (std::size_t i = 0; i < along_.size(); ++i) {
-    // A group stands at each of its members, in ascending order: it ends with the last.
+    // Each group is stored once per member, in ascending order: destroy it at the last one.
     if (std::find(along_.begin() + static_cast<std::ptrdiff_t>(i) + 1, along_.end(), along_[i]) ==
         along_.end()) {
       pool().groups().destroy(along_[i]);
@@ -122,14 +122,14 @@ void DeviceTeam::groups_have_begun() noexcept {
 void DeviceTeam::condemn(const ErrorRecord& why) noexcept { end_with(End::kCondemned, &why, nullptr); }
 void DeviceTeam::cancel(const char* reason) noexcept { end_with(End::kCancelled, nullptr, reason); }
 
-// The first reason counts.
+// Only the first reason counts.
 void DeviceTeam::end_with(End end, const ErrorRecord* why, const char* reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (end_ != End::kNone) return;
   end_ = end;
   if (why != nullptr) why_ = *why;
   copy_text(reason_, reason);
-  // Not between two runs: groups are being made clean then.
+  // Not between two runs, when the groups are being made clean.
   if (running_) end_devices();
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceTeam: the logical devices of one replica. Each is a thread, the replica's own that of device 0, which
-// runs a function beside the others while the replica's function waits for them.
+// The logical devices of one replica. Each device is a thread; device 0 uses the replica's own. They run a
+// function together while the replica's function waits for them.
 //
-// What ends the run of replicas (a peer's failure, a deadline, cancel()) ends the runs of their devices too.
-// A device's failure ends only the run on devices, unless the replica's function returns it.
+// Invariant: whatever ends the run of replicas (a peer's failure, a deadline, a cancellation) also ends the
+// device runs inside it, including those that start later in the same run. The reverse does not hold: a
+// failing device ends only the device run, unless the replica's function returns that failure.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +22,14 @@
 
 namespace dist {
 
-// The logical devices of a replica as a box with named axes, the last one running fastest.
+// The logical devices of a replica as a grid with named axes in row-major order.
 struct DeviceMesh {
   explicit DeviceMesh(Memory& memory) : names(&memory), sizes(&memory) {}
 
   std::size_t num_axes() const noexcept { return sizes.size(); }
-  // The axis of this name. `call` is the function's name in messages.
+  // Finds the axis with this name. `call` is the host's function, for messages.
   Status find(const char* name, const char* call, std::size_t* out_axis) const noexcept;
-  // How far apart two devices are that follow each other along an axis.
+  // The distance between the ids of two devices that are neighbours along an axis.
   int32_t step(std::size_t axis) const noexcept;
   int32_t index(std::size_t axis, int32_t device) const noexcept { return device / step(axis) % sizes[axis]; }
 
@@ -39,29 +40,30 @@ struct DeviceMesh {
 
 class DeviceTeam {
  public:
-  // `pool` and `mesh` outlive the team. Throws std::bad_alloc, which leaves nothing behind.
+  // `pool` and `mesh` must outlive the team. Throws std::bad_alloc and then leaves nothing behind.
   static Status create(Memory& memory, const ReplicaPool& pool, const DeviceMesh& mesh, LocalReplica replica,
                        DeviceTeam** out);
-  // No device is running.
+  // No device may be running.
   static void destroy(DeviceTeam* team) noexcept;
 
   LocalReplica replica() const noexcept { return replica_; }
   const DeviceMesh& mesh() const noexcept { return mesh_; }
   int num_devices() const noexcept { return mesh_.num_devices; }
   ReplicaPool& pool() noexcept { return devices_->pool(); }
-  // The devices that differ from `device` in their place along `axis` alone.
+  // The group of the devices that share all coordinates of `device` except the one along `axis`.
   Subgroup& along(std::size_t axis, int32_t device) noexcept;
 
-  // On the replica's thread: runs the body on every device, as ReplicaPool::run() does on replicas.
+  // Runs the body on every device, like ReplicaPool::run() on replicas. Must be called on the replica's
+  // thread.
   Status run(const Body& body, const RunLimits& limits);
 
-  // A run of these replicas begins: what ended the last one is over.
+  // A run of replicas begins: forgets how the previous one ended.
   void begin_run(const ReplicaPool& outer) noexcept;
-  // The groups of the devices are clean, and open to what ends their run.
+  // The groups of the devices are clean and can be ended again. Applies an end that came in the meantime.
   void groups_have_begun() noexcept;
-  // Any thread: ends what the devices do, now and later in the run of replicas.
+  // End the current device run and all later ones of this run of replicas. Callable from any thread.
   void condemn(const ErrorRecord& why) noexcept;
-  void cancel(const char* reason) noexcept;  // NULL: for none
+  void cancel(const char* reason) noexcept;  // NULL: no reason
 
  private:
   enum class End { kNone, kCondemned, kCancelled };
@@ -77,11 +79,11 @@ class DeviceTeam {
   const LocalReplica replica_;
   InnerPool* devices_ = nullptr;
   std::pmr::vector<Subgroup*> along_;  // by axis and device
-  std::mutex mutex_;                   // what follows
+  std::mutex mutex_;                   // protects the members below
   bool running_ = false;
   End end_ = End::kNone;
   ErrorRecord why_;
-  char reason_[kReasonBytes] = "";  // kCancelled; "": none
+  char reason_[kReasonBytes] = "";  // for kCancelled; "": no reason
 };
 
 }  // namespace dist

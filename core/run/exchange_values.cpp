@@ -14,7 +14,7 @@ namespace {
 
 using Tensors = std::pmr::vector<dist_tensor>;
 
-// What a nest is made of, each kind from left to right.
+// The leaves of a nest by kind, each from left to right.
 struct Leaves {
   explicit Leaves(Memory& memory) : tensors(&memory), slices(&memory) {}
 
@@ -23,7 +23,7 @@ struct Leaves {
   uint64_t structure = 1;
 };
 
-// As far as one replica can see whether the leaf can take part.
+// Checks that the leaf can take part, as far as a single replica can tell.
 Status check_leaf(const Call& call, const Value& value, const Path& path) noexcept {
   if (value.has_tensor()) return kOk;
   if (value.kind() == DIST_VALUE_INDEXED_SLICES && call.reduces()) {
@@ -61,7 +61,7 @@ Status flatten(const Call& call, const Value& value, const Path& path, LocalRepl
   return kOk;
 }
 
-// Results, to be put back into the nest.
+// The results, to be inserted into the nest.
 struct Results {
   explicit Results(Memory& memory) : tensors(&memory), slices(&memory) {}
 
@@ -99,8 +99,8 @@ int32_t axis_in(const Call& call, const dist_tensor& tensor) noexcept {
   return call.axis < 0 ? call.axis + tensor.ndim : call.axis;
 }
 
-// all_gather: the members' sizes along the axis, added up leaf by leaf. A round of its own, since results
-// must be allocated before the tensors meet.
+// For all_gather: adds up the members' sizes along the axis for each leaf. This needs a round of its own,
+// because results must be allocated before the tensors are exchanged.
 Status gather_sizes(const Member& member, const Call& call, const Tensors& leaves,
                     std::pmr::vector<int64_t>& sizes) {
   for (std::size_t t = 0; t < leaves.size(); ++t) sizes[t] = leaves[t].shape[axis_in(call, leaves[t])];
@@ -115,7 +115,7 @@ Status gather_sizes(const Member& member, const Call& call, const Tensors& leave
   return collective(member, add);
 }
 
-// Makes the call with `leaves`; the results are new tensors.
+// Executes the call with `leaves`. The results are new tensors.
 Status exchange(Memory& memory, const Member& member, Call& call, const Tensors& leaves,
                 std::pmr::vector<ValueRef>& results) {
   std::pmr::vector<int64_t> sizes(leaves.size(), 0, &memory);
@@ -139,7 +139,7 @@ Status exchange(Memory& memory, const Member& member, Call& call, const Tensors&
   return collective(member, call);
 }
 
-// *out = rows / n, in the dtype that MEAN gives.
+// *out = rows / n, in the dtype of MEAN.
 Status divide(Replica& replica, const ValueRef& rows, int n, ValueRef* out) {
   Memory& memory = replica.pool().memory();
   const dist_tensor from = rows->tensor();
@@ -153,8 +153,7 @@ Status divide(Replica& replica, const ValueRef& rows, int n, ValueRef* out) {
   return plan.run(replica.arena());
 }
 
-// Indexed slices of all members as one: their rows and indices, joined. An index that several have comes
-// several times.
+// Joins the indexed slices of all members: concatenates rows and indices. Indices may repeat.
 Status join_slices(Replica& replica, const Member& member, const Call& reduction, const Leaves& leaves,
                    std::pmr::vector<ValueRef>& results) {
   Memory& memory = replica.pool().memory();
@@ -180,8 +179,7 @@ Status join_slices(Replica& replica, const Member& member, const Call& reduction
   return kOk;
 }
 
-// The one replica of a strategy that has no other: nothing is computed, so dtypes and shapes are as they
-// were.
+// For the only replica of a strategy: nothing is computed, so dtypes and shapes do not change.
 Status give_back(Memory& memory, const Leaves& leaves, Results& results) {
   results.tensors.resize(leaves.tensors.size());
   for (std::size_t t = 0; t < leaves.tensors.size(); ++t) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on nests of values: the leaves travel as one list, and the results come back in the same
+// Collectives on nested values. All leaves take part in one collective, and the results have the same
 // structure.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace dist {
 
-// `call` says which collective (all_reduce or all_gather) and how; its tensors are the value's leaves. Of a
-// distributed value or a variable the replica gives its own component. Indexed slices are reduced by joining
-// all replicas' rows and indices in the order of ids.
+// `call` specifies the collective (all_reduce or all_gather) and its options; its tensors are taken from the
+// leaves. For a distributed value or a variable, the replica contributes its own component. Indexed slices
+// are reduced by concatenating the rows and indices of all replicas in the order of their ids.
 Status exchange_values(Replica& replica, const Member& member, Call call, Value& value, ValueRef* out);
 
 }  // namespace dist

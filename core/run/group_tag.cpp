@@ -10,7 +10,7 @@
 namespace dist {
 namespace {
 
-// Lists as many ids as fit, in ranges; whether these are all.
+// Lists as many ids as fit, as ranges. Returns whether these are all.
 bool list(std::span<const int32_t> ids, char* text, std::size_t size) noexcept {
   std::size_t used = std::strlen(text);
   const char* separator = "";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupTag: what workers compare when they make a group together, and show where they do not agree.
+// The identity of a group that several workers create together. They compare it to detect that they disagree,
+// and show it in the error message.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace dist {
 class GroupTag {
  public:
   explicit GroupTag(std::span<const int32_t> ids) noexcept;
-  // "group of replicas 0, 2-5". Of a list that is too long its beginning, how many there are, and its digest.
+  // "group of replicas 0, 2-5". If the list is too long, the text has its beginning, the number of ids, and a
+  // digest.
   const char* text() const noexcept { return text_; }
   uint64_t digest() const noexcept { return digest_; }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas on threads of the host: entering and leaving. The first to enter opens a run; the last to leave
-// ends it. A run that is not complete in time, or cancelled before all have come, is given up: those who have
-// left go, those who come late get its report, and the next run begins when somebody who was in it comes
-// back.
+// ReplicaPool: replicas on threads of the host. The first thread to enter opens a run, and the last one to
+// leave ends it.
+//
+// A run is given up if it is not complete in time, or if it is cancelled before all replicas have entered.
+// Threads that have left then return, threads that enter late get the run's report, and the next run begins
+// when a thread that was in this one enters again.
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -14,7 +16,7 @@
 namespace dist {
 namespace {
 
-// The end of a thread that may still be inside a run.
+// Handles the end of a thread that may still be inside a run.
 void thread_ends() noexcept {
   Replica* const replica = current().replica;
   if (replica == nullptr) return;
@@ -29,15 +31,15 @@ void thread_ends() noexcept {
 
 void watch_thread_end() noexcept { (void)call_at_thread_end<thread_ends>(); }
 
-// Takes the lock when `holds()`, which is asked under it. False: the strategy's time is over, and it does not
-// hold; the lock is taken all the same.
-// While it waits, `kept` is the strategy's keeper: one that ends waits for nobody who is not inside.
+// Takes the lock once `holds()`, which is called under the lock, returns true. Returns false if the
+// strategy's timeout expires first; the lock is taken all the same. While it waits, `kept` references the
+// strategy's keeper, because the destruction of a strategy does not wait for threads that are not inside.
 template <class Holds>
 bool ReplicaPool::lock_when(Ref<Counted>& kept, Holds&& holds) noexcept {
   const WaitPolicy& policy = group_.policy();
   const int64_t start = host_.now_ns();
   for (;;) {
-    // acquire keeps this before the look: a later change ends the wait.
+    // The acquire keeps this load before the check, so a later change ends the wait.
     const uint32_t seen = changed_.value.load(std::memory_order_acquire);
     lock_.lock();
     if (holds()) return true;
@@ -53,7 +55,7 @@ bool ReplicaPool::lock_when(Ref<Counted>& kept, Holds&& holds) noexcept {
   }
 }
 
-// "replica 1 has not come; replica 2 has not left", under the lock.
+// Writes "replica 1 has not come; replica 2 has not left". Must be called under the lock.
 void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
   char lists[2][200] = {"", ""};
   int counts[2] = {0, 0};
@@ -77,8 +79,8 @@ void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
   }
 }
 
-// Under the lock: nobody waits for the run's end any more. Who comes late still comes into it, and is told;
-// it ends when somebody comes back for the next.
+// Must be called under the lock. No thread waits for the end of this run any more. Late threads still enter
+// it and get its report. It ends when a thread enters for the next run.
 void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
   given_up_ = true;
   give_threads_back();
@@ -115,7 +117,7 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
   Seat& seat = seats_[index(local)];
   Ref<Counted> kept;
   const BudgetStay stay(insider());
-  Unseen unseen;  // released once the lock is open
+  Unseen unseen;  // released after the lock is open
   const bool in_time = lock_when(kept, [&] { return may_enter(seat); });
   const RunLockHolder holder(lock_);
   unseen.take(unseen_);
@@ -142,21 +144,21 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
   return kOk;
 }
 
-// Whether a thread need not wait, under the lock: it may enter, or will never be let.
+// Must be called under the lock. True if the thread need not wait: it may enter, or never will.
 bool ReplicaPool::may_enter(const Seat& seat) noexcept {
   if (closing_.load(std::memory_order_relaxed)) return true;
   if (turn_taken_) return false;
   if (open_ && seat.entered != run_) return true;
   if (open_ && seat.finished.value.load(std::memory_order_acquire) != run_) return true;
-  // Back from a run that has been given up: that is over when all are out.
+  // This thread returns from a run that was given up. That run ends when all threads have left.
   if (open_ && given_up_ && idle_locked()) close_run();
-  // Otherwise the thread that was this replica may have yet to read how the run before ended.
+  // Otherwise, the previous thread of this replica may not have read the outcome of its run yet.
   return !open_ && !seat.occupied && turns_wanted_ == 0 && may_open();
 }
 
-// Whether the replicas are free for a run, which asks for them if not.
+// Whether the replicas are free for a run. If not, requests them.
 bool ReplicaPool::may_open() noexcept {
-  // acquire: the tenant is whole.
+  // acquire: makes the tenant's state visible.
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
   if (tenant != nullptr && run_lender_ == nullptr) {
     if (!tenant->ask_to_enter()) return false;
@@ -165,7 +167,8 @@ bool ReplicaPool::may_open() noexcept {
   return !ticket_ || options_.party->budget().ask(*ticket_);
 }
 
-// Under the lock: a thread that wanted to open a run does not want to any more. Others who do look again.
+// Must be called under the lock. The calling thread no longer wants to open a run; other threads that do must
+// check again.
 void ReplicaPool::stop_asking() noexcept {
   if (open_) return;
   give_threads_back();
@@ -195,9 +198,9 @@ void ReplicaPool::open_run() noexcept {
   left_ = 0;
 }
 
-// Ends a replica's part of the run, and with the last one the run.
+// Ends a replica's part in the run, and the run itself after the last replica.
 void ReplicaPool::depart(Seat& seat, Status status) noexcept {
-  // Whoever leaves with a status has just failed: the thread's latest error is its reason.
+  // A thread that leaves with an error has just failed, so its latest error is the reason.
   conclude(seat, status, failures_on_this_thread() - 1);
   seat.replica.leave_thread();
   Unseen unseen;
@@ -255,7 +258,7 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
     return fail(DIST_DEADLINE_EXCEEDED, "%s(): the run has not ended within %s: %s", call,
                 DurationText(options_.timeout_ns).text, missing);
   }
-  options_.keeper->retain();  // until end_turn(): a shutdown may not wait for it
+  options_.keeper->retain();  // until end_turn(); a shutdown may not wait for the turn
   turn_taken_ = true;
   return kOk;
 }
@@ -271,8 +274,8 @@ void ReplicaPool::abandon(Replica& replica) noexcept {
   if (kept != nullptr) kept->release();
 }
 
-// Those who are inside get CANCELLED from their collectives, and the run ends when they have left; but not
-// where somebody has not come, who may never.
+// The group's cancellation reaches the threads that are inside, and the run ends when they have left. If a
+// replica has not entered and may never do so, the run is given up instead.
 void ReplicaPool::cancel_host_run(const char* reason) noexcept {
   lock_.lock();
   const RunLockHolder holder(lock_);

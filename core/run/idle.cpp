@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: what is done only while no run is under way: groups are made and ended, a strategy is
-// destroyed.
+// ReplicaPool: operations that need an idle strategy: creating and destroying groups, and the check before a
+// strategy is destroyed.
 #include <cstdint>
 #include <new>
 
@@ -29,13 +29,13 @@ Status ReplicaPool::check_idle(const char* call, const char* advice) noexcept {
   DIST_TRY(check_idle_locked(call, advice));
   InnerPool* const inner = inner_.load(std::memory_order_acquire);
   if (inner != nullptr) DIST_TRY(inner->pool().check_idle(call, advice));
-  // A run on devices that was left at its deadline may have some inside still.
+  // Device runs that were abandoned at their deadline may still have running functions.
   for (DeviceTeam* const team : teams_) DIST_TRY(team->pool().check_idle(call, advice));
   return kOk;
 }
 
-// With the lock, so that where replicas are the library's threads, only a run that has returned at its
-// deadline can have some inside.
+// Must be called with the lock. If the replicas are library threads, functions can only be running if their
+// run was abandoned at its deadline.
 Status ReplicaPool::check_idle_locked(const char* call, const char* advice) const noexcept {
   if (idle_locked()) return kOk;
   if (options_.threads == DIST_THREADS_HOST) return under_way(call, advice);
@@ -65,8 +65,8 @@ Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
   return kOk;
 }
 
-// Numbers are one above the largest that any worker has used, so that a worker that was told of a failure alone, after
-// the others had made the group, is no obstacle to the next one.
+// Uses a number one above the largest that any worker has used. So a worker that failed after the others had
+// created a group does not prevent the next one.
 Status ReplicaPool::create_group_in_turn(std::span<const int32_t> ids, Subgroup** out) {
   WorkerLink& link = *options_.workers;
   DIST_TRY(check_ids(ids, options_.replicas.global()));
@@ -81,7 +81,7 @@ Status ReplicaPool::create_group_in_turn(std::span<const int32_t> ids, Subgroup*
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
-  // It is there when all have made it.
+  // The group exists only when all workers have created it.
   if (const Status all_have = link.largest({&number, 1}, tag.text(), tag.digest()); !all_have.ok()) {
     subgroups_.destroy(made);
     return all_have;
@@ -100,7 +100,7 @@ Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
     return failed_precondition(
         "dist_group_destroy(): this group of logical devices is the strategy's, and ends with it");
   }
-  // In a child nobody meets in it: it stays as it is, as its strategy does.
+  // In a forked child, the group stays unchanged like its strategy.
   if (memory_.forked()) return kOk;
   constexpr const char* kCall = "dist_group_destroy";
   constexpr const char* kAdvice = "let it end first";

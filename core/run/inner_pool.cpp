@@ -21,7 +21,7 @@ InnerPool::InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host,
              Membership{0, nullptr, &wait_graph_, options.naming, options.keeper}),
       pool_(memory, group_, wait_graph_, host, with_recorder(options, own_recorder(memory, options))) {}
 
-// An instance is on its replica's thread, and in its records.
+// An instance runs on its replica's thread and uses its records.
 std::optional<FlightRecorder>& InnerPool::own_recorder(Memory& memory, const ReplicaPool::Options& options) {
   if (options.instance == kNoLocalReplica) recorder_.emplace(memory, ReplicaCount(options.num_replicas));
   return recorder_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// InnerPool: a pool beside a strategy's own, with a group, records and threads of its own: of replicas, for
-// runs inside merge functions, while the strategy's wait; of one replica's logical devices; or of one replica alone.
+// A ReplicaPool with its own group and wait graph, nested in a strategy's pool. It has one of three purposes:
+// - runs that a merge function starts while the strategy's replicas wait;
+// - runs on the logical devices of one replica;
+// - requests on a single replica.
 #pragma once
 
 #include <optional>
@@ -15,10 +17,10 @@ namespace dist {
 
 class InnerPool {
  public:
-  // As `options` say, but for the recorder. Throws std::bad_alloc, which leaves nothing behind.
+  // `options` are passed on, except for the recorder. Throws std::bad_alloc and then leaves nothing behind.
   static Status create(Memory& memory, const WaitPolicy& policy, const Host& host,
                        ReplicaPool::Options options, InnerPool** out);
-  // No replica is running.
+  // No replica may be running.
   static void destroy(InnerPool* pool) noexcept;
 
   ReplicaPool& pool() noexcept { return pool_; }
@@ -31,7 +33,7 @@ class InnerPool {
   Memory& memory_;
   WaitGraph wait_graph_;
   Group group_;
-  std::optional<FlightRecorder> recorder_;  // its own; none: it has that of the other pool
+  std::optional<FlightRecorder> recorder_;  // empty if it uses the recorder of the other pool
   ReplicaPool pool_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: the library's threads: how they begin and end, and what they do between the runs.
+// ReplicaPool: the threads that libdist creates: how they start and end, and what they do between runs.
 #include <atomic>
 #include <cstdio>
 #include <new>
@@ -11,7 +11,7 @@
 
 namespace dist {
 
-// Of a library's thread, which may end in the middle of its function too.
+// The state of a library thread, which may also end in the middle of its function.
 struct ReplicaPool::Life {
   explicit Life(Seat& of) noexcept
       : seat(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
@@ -19,9 +19,10 @@ struct ReplicaPool::Life {
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
 
-  // The thread is done, or the last one that knew of it is.
+  // Called when the thread is done.
   void end() noexcept {
-    // Who counts library threads does not find it: the system lists it for some time yet.
+    // The kernel lists the thread for some time after this; the new name keeps it out of the count of library
+    // threads.
     name_this_thread("dist-end");
     if (fate.exchange(kEnded, std::memory_order_acq_rel) != kOrphan) return;
     Counted* const kept = keeper;
@@ -40,7 +41,7 @@ struct ReplicaPool::Life {
   std::atomic<uint32_t> fate{kOwned};
 };
 
-// Of a seat whose thread has ended, or is left alone: then the thread frees its life.
+// The seat's thread has ended, or was abandoned and will free its own Life.
 void ReplicaPool::bury(Seat& seat) noexcept {
   if (Life* const life = std::exchange(seat.life, nullptr); life != nullptr) life->free();
 }
@@ -86,10 +87,10 @@ void* ReplicaPool::thread_main(void* argument) {
   return nullptr;
 }
 
-// Until there is a run that is not `seen`. False: there is none, and the thread is to end.
+// Waits for a run other than `seen`. Returns false if there is none and the thread must end.
 bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
   const WaitPolicy& policy = group_.policy();
-  // seq_cst: the looks of a sleeper. A run that was started is done before the thread stops.
+  // seq_cst: checks of a sleeping thread. A run that was started is executed before the thread stops.
   const auto started = [&] { return started_.value.load(std::memory_order_seq_cst) != seen; };
   const auto next = [&] {
     return started() || stopping_.load(std::memory_order_seq_cst) ||
@@ -100,7 +101,7 @@ bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
       started_.sleep(seen, -1, policy, next);
     } while (!next());
   }
-  // acquire: the tenant is whole.
+  // acquire: makes the tenant's state visible.
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
   if (tenant != nullptr) {
     seat.with_tenant.store(true, std::memory_order_release);
@@ -109,9 +110,9 @@ bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
   return started();
 }
 
-// The member looks for a CPU of its own where it meets a peer on the one that it is on.
+// Lets the member move to a CPU of its own if it meets a peer on its CPU.
 void ReplicaPool::keep_apart(int rank) noexcept {
-  // A run inside another one, or one of logical devices, has its first member's thread from that.
+  // In a nested run or a device run, the first member uses the thread of the outer one.
   const bool borrowed = options_.threads == DIST_THREADS_CALLER && rank == 0 && options_.outer != nullptr;
   const bool kept = cpu_of(rank) >= 0;
   group_.apart(rank).below =
@@ -131,17 +132,18 @@ void ReplicaPool::serve(Seat& seat) {
     seen = started_.value.load(std::memory_order_acquire);
     group_.keep_apart(seat.replica.rank(), caller_cpu_);
     perform(seat);
-    if (memory_.forked()) return;  // the child's only thread: nobody will ever start a run
+    if (memory_.forked()) return;  // a forked child has only this thread, so no run will ever start
   }
 }
 
-// Threads that are asleep find the tenant by themselves from now on; those that are about to sleep may miss a wake-up.
+// Sleeping threads find the tenant by themselves from now on. Threads that are about to sleep may miss a
+// wake-up.
 Status ReplicaPool::let_to(Tenant& tenant, const char* call) noexcept {
   DIST_TRY(take_turn(call));
   Status revived = kOk;
   if (options_.threads != DIST_THREADS_HOST) revived = revive();
   if (revived.ok()) {
-    // seq_cst: the looks of a sleeper. It is a release store too.
+    // seq_cst: pairs with the checks of a sleeping thread. It is a release store as well.
     tenant_.store(&tenant, std::memory_order_seq_cst);
     for (int i = first_library_replica(); options_.threads != DIST_THREADS_HOST && i < made_; ++i) {
       while (!seats_[i].with_tenant.load(std::memory_order_acquire)) {
@@ -156,7 +158,7 @@ Status ReplicaPool::let_to(Tenant& tenant, const char* call) noexcept {
 
 Status ReplicaPool::replace_thread(LocalReplica replica) noexcept {
   Seat& seat = seats_[index(replica)];
-  // Who made the thread that is to be replaced may not be done with that.
+  // The thread that created the one to be replaced may not be done with that.
   const std::lock_guard lock(starting_);
   if (closing_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed))
     return shutting_down();
@@ -181,7 +183,7 @@ void ReplicaPool::end_thread(Seat& seat) noexcept {
   const bool inside =
       seat.finished.value.load(std::memory_order_acquire) != run || is_inside(tenant, seat.replica.rank());
   if (inside && !ended() && leave_alone(seat)) return;
-  // Who is about to sleep may miss a wake-up, since the word does not change.
+  // A thread that is about to sleep may miss a wake-up, because the word does not change.
   while (!ended()) {
     unpark_all(started_.value);
     if (tenant != nullptr) tenant->wake();
@@ -190,7 +192,7 @@ void ReplicaPool::end_thread(Seat& seat) noexcept {
   seat.thread.join();
 }
 
-// Nobody waits for the seat's thread any more. False: it has ended.
+// Stops waiting for the seat's thread. Returns false if it has ended.
 bool ReplicaPool::leave_alone(Seat& seat) noexcept {
   options_.keeper->retain();
   uint32_t owned = kOwned;

@@ -9,8 +9,8 @@
 namespace dist {
 namespace {
 
-// The time in which replica 0 is in cross-replica context. However it ends, the peers are told: one that ends
-// its thread in the function must not leave them waiting.
+// Puts replica 0 into cross-replica context. The destructor always notifies the peers, so they do not wait
+// forever if the thread ends inside the function.
 class Merging {
  public:
   Merging(Replica& replica, MergeOutcome& outcome) noexcept
@@ -54,7 +54,7 @@ Status call_function(Replica& replica, Memory& memory, const MergeFunction& func
   ValueRef args;
   DIST_TRY(merge_arguments(replica, memory, &args));
   if (!args->is_sequence()) {
-    // The same list object on every replica merges to itself; anything else was checked to be a list or
+    // The same list object on every replica is merged to itself; anything else was checked to be a list or
     // tuple.
     return fail(DIST_INTERNAL, "merged arguments are no list");
   }
@@ -68,7 +68,7 @@ Status call_function(Replica& replica, Memory& memory, const MergeFunction& func
               status_name(status));
 }
 
-// Replica 0: runs the function and leaves the result for all.
+// Replica 0 runs the function and stores the result for all.
 Status lead(Replica& replica, Memory& memory, const MergeFunction& function, MergeOutcome& outcome) {
   {
     const Merging merging(replica, outcome);
@@ -111,7 +111,7 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
     if (memory.forked()) return in_forked_child();
   } else {
     group.await_done(me, 0);
-    // Replica 0 did not begin: somebody had given up.
+    // Replica 0 did not begin, because a member had given up.
     if (outcome.round != group.round(me)) return group.finish(me);
   }
   Status status = outcome.status == DIST_OK ? kOk : fail(outcome.error);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_call: all replicas wait, and one function runs once for all of them, in the cross-replica context.
+// merge_call: all replicas wait while one function runs once, on behalf of all of them, in cross-replica
+// context.
+//
+// It is a collective: all replicas must call it with the same function, and if one does not come, all of them
+// fail.
 #pragma once
 
 #include "core/base/memory.hpp"
@@ -10,15 +14,15 @@
 namespace dist {
 
 struct MergeFunction {
-  // `args` is a list. The result's reference is handed over.
+  // `args` is a list. The callee passes the ownership of *out_result to the caller.
   dist_status (*call)(Value& args, Value** out_result, void* context);
   void* context;
-  const void* identity;  // equal on replicas of this process that ask for the same function
+  const void* identity;  // equal for all replicas of this process that request the same function
   MergeFor what = MergeFor::kFunction;
-  uint64_t detail = 0;  // what else must be equal, in every process
+  uint64_t detail = 0;  // must also be equal, in all processes
 };
 
-// *out: this replica's component of the function's result; NULL where it gave none.
+// *out receives this replica's component of the result, or NULL if the function returned none.
 Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
                   const char* tag, int64_t timeout_ns, ValueRef* out);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: the other pools of the same replicas, for runs inside merge functions, logical devices and requests.
+// ReplicaPool: creating the pools nested in this one, for runs inside merge functions, logical devices and
+// requests.
 #include <algorithm>
 
 #include "core/run/device_team.hpp"
@@ -8,7 +9,7 @@
 
 namespace dist {
 
-// Called by replica 0 in its merge function only, so nobody makes one at the same time.
+// Called only by replica 0 in its merge function, so never concurrently.
 Status ReplicaPool::inner(ReplicaPool** out) {
   InnerPool* made = inner_.load(std::memory_order_acquire);
   if (made == nullptr) {
@@ -41,7 +42,7 @@ Status ReplicaPool::beside(int threads, InnerPool** out) const {
   return InnerPool::create(memory_, group_.policy(), host_, options, out);
 }
 
-// Its functions are another one's requests: those who wait in it wait for nobody.
+// Runs of this pool are requests, so its insiders wait for nothing here.
 Status ReplicaPool::instance(LocalReplica replica, InnerPool** out) const {
   Options options = options_;
   options.num_replicas = 1;
@@ -57,7 +58,7 @@ Status ReplicaPool::instance(LocalReplica replica, InnerPool** out) const {
   return InnerPool::create(memory_, group_.policy(), host_, options, out);
 }
 
-// The replica's own thread is logical device 0. All devices of all replicas may run at the same time, and
+// The replica's own thread is logical device 0. All devices of all replicas may run at the same time and
 // share the CPUs.
 Status ReplicaPool::beneath(LocalReplica replica, DeviceTeam& team, InnerPool** out) const {
   const int n = options_.devices->num_devices;

@@ -24,7 +24,7 @@ Surroundings look_around(Memory& memory, const CpuSet& within, bool pinning) {
   return around;
 }
 
-// Round k takes every core's k-th CPU. Neighbours have numbers next to each other.
+// Round k takes the k-th CPU of every core. Neighbours are adjacent in the numbering.
 std::pmr::vector<int> order_by_core(Memory& memory, std::span<const CpuPlace> places) {
   struct InRound {
     int round;
@@ -73,7 +73,7 @@ void Placement::choose_cpus(Memory& memory, const Options& options, const Surrou
   pinned.resize(CpuSet::kMost);
   std::pmr::vector<int> core(CpuSet::kMost, -1, &memory);
   for (const CpuPlace& place : around.places) core[static_cast<std::size_t>(place.cpu)] = place.core;
-  std::pmr::vector<int> on_core(&memory);  // by CPU: threads on all of its core
+  std::pmr::vector<int> on_core(&memory);  // by CPU: bound threads on all of its core
   const auto at = [](std::pmr::vector<int>& by_cpu, int cpu) -> int& {
     return by_cpu[static_cast<std::size_t>(cpu)];
   };

@@ -15,7 +15,7 @@ Current& current() noexcept {
 
 namespace {
 
-// "replica 1", or "logical device 2 of replica 1".
+// "replica 1" or "logical device 2 of replica 1".
 class Name {
  public:
   explicit Name(const Replica& replica) noexcept {
@@ -56,14 +56,14 @@ Status Replica::check_range(int64_t begin, int64_t end, int64_t grain) noexcept 
 }
 
 void Replica::show(std::uintptr_t thread) noexcept {
-  // A child that comes out of a merge function stays without a replica.
+  // A forked child that leaves a merge function stays without a replica.
   if (here_ == &nowhere_ || place_.alone || pool_.memory().forked()) return;
   here_->store(thread, std::memory_order_relaxed);
 }
 
 void Replica::stay(std::uintptr_t thread) noexcept {
   show(thread);
-  // release: with what the thread before has done, for attach().
+  // release pairs with attach(): publishes the effects of the previous thread.
   thread_.store(thread, std::memory_order_release);
 }
 
@@ -74,7 +74,7 @@ void Replica::set_away(Away away) noexcept {
 
 ReplicaCount Replica::replicas() const noexcept { return pool_.replicas(); }
 
-// Why check() did not pass; OK where it has nothing to look at.
+// The reason why check() failed, or OK if there is nothing to check.
 Status Replica::not_here(const char* call) const noexcept {
   if (pool_.memory().forked()) return in_forked_child();
   const std::uintptr_t thread = thread_.load(std::memory_order_relaxed);

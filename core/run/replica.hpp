@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replica: the only object that the host's function sees. A logical device is one too, of a group of its own:
-// part of a replica (device_team.hpp).
+// Replica: the handle that a host callback receives. A logical device has one too, with a group of its own
+// (device_team.hpp).
+//
+// Invariant: a handle is valid only on the thread that runs its function. Every call checks this with one
+// load of `here_`, which holds that thread's id. The word lies in memory that the kernel wipes in a forked
+// child, so the same load also rejects calls there.
 #pragma once
 
 #include <atomic>
@@ -28,22 +32,24 @@ class Versions;
 class Replica {
  public:
   struct Loops {
-    int threads;         // its share of the cores
+    int threads;         // this replica's share of the CPUs
     const CpuSet* cpus;  // NULL: any
     Bounds bounds;
     Executor executor;
   };
 
-  // Which one it is.
+  // Identifies a replica.
   struct Place {
-    int rank;            // among the members of its pool
-    LocalReplica local;  // whose components of values and copies of variables it sees: a device its replica's
+    int rank;  // index among the members of its pool
+    // index of its components of values and its copies of variables; a device uses its replica's
+    LocalReplica local;
     MemberName name;
-    bool alone = false;  // its peers do something else: it is an instance
+    bool alone = false;  // an instance, which has no peers
   };
 
-  // `loops`: where and on how many threads its own loops run. `here`: a word for it that forked children find
-  // zero, or NULL. `meeting`: with the other workers, or NULL.
+  // `loops`: how many threads the replica's own loops use, and on which CPUs. `here`: the word with the id of
+  // its thread, which forked children find wiped; may be NULL. `meeting`: the rendezvous with other workers;
+  // may be NULL.
   Replica(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Place& place,
           const Loops& loops, std::size_t cache_bytes, WipedWords::Word* here,
           WorkerMeeting* meeting) noexcept
@@ -65,37 +71,41 @@ class Replica {
   Recorder& recorder() const noexcept { return *as_member_.recorder; }
   Arena& arena() noexcept { return arena_; }
 
-  // Where the thread of its function is instead, so that its handle is not to be used.
+  // Why the handle cannot be used for now even on its own thread.
   enum class Away : uint8_t { kNo, kMerging, kOnDevices };
 
-  // OK on the thread that its function runs on, while neither a merge function nor one on its devices does.
+  // Returns OK on the thread that runs its function, unless that thread is in a merge function or a device
+  // run.
   Status check(const char* call) const noexcept { return is_here() ? kOk : not_here(call); }
   bool is_here() const noexcept {
-    // relaxed: what another thread writes is never this one's number.
+    // relaxed: no other thread ever writes this thread's id.
     return here_->load(std::memory_order_relaxed) == this_thread();
   }
-  // The same for what needs no peer, so that instances may do it too.
+  // Like check(), for calls that need no peer and are therefore allowed in requests.
   Status check_own(const char* call) const noexcept {
     return is_here() || is_instance_here() ? kOk : not_here(call);
   }
-  // Whether its function may go on: dist_replica_check().
+  // Whether the function may continue; see dist_replica_check().
   Status check_going_on() noexcept;
-  // The version of a series that its run sees.
+  // The version of a series that this run sees.
   Status see(Versions& series, Version** out) const noexcept;
   bool is_instance() const noexcept { return place_.alone; }
-  // What the host keeps with an instance.
+  // Host data that belongs to an instance.
   void* host_state() const noexcept { return host_state_; }
   void set_host_state(void* state) noexcept { host_state_ = state; }
-  // Its function is stuck, and another instance has taken its place: its handle is refused from now on.
+  // The function is stuck and another thread has taken over the replica. Calls with this handle fail from now
+  // on.
   void give_up() noexcept { given_up_.store(true, std::memory_order_relaxed); }
-  // On its thread, then: the records are the other one's.
+  // Then, on the abandoned thread: records into `recorder`, because the replica's own now belongs to its
+  // successor.
   void record_in(Recorder& recorder) noexcept { as_member_.recorder = &recorder; }
-  // And it is no logical device, which has no copies of its own, nor says what is common to all replicas.
+  // Like check(), and also rejects logical devices, which have no variable copies and cannot speak for the
+  // replica.
   Status check_whole(const char* call) const noexcept {
     DIST_TRY(check(call));
     return is_device() ? is_a_part(call) : kOk;
   }
-  // As one of all replicas.
+  // This replica as a member of the group of all replicas.
   Member member(const char* tag, int64_t timeout_ns) const noexcept {
     Member named = as_member_;
     named.tag = tag;
@@ -103,14 +113,15 @@ class Replica {
     return named;
   }
   const Member& member() const noexcept { return as_member_; }
-  // As a member of a group of some replicas. `meeting`: with members of other workers, or NULL.
+  // This replica as a member of a subgroup. `meeting`: the rendezvous with the members of other workers; may
+  // be NULL.
   Member member(Group& group, int rank, const char* tag, int64_t timeout_ns,
                 WorkerMeeting* meeting) noexcept {
     return {group, rank, tag, timeout_ns, as_member_.cache_bytes, as_member_.recorder, &checked_, meeting};
   }
 
-  // Calls body(first, last) for parts of [begin, end) of `grain` indices or more, on the threads of its
-  // loops: dist_parallel_for(), which names it in messages.
+  // Calls body(first, last) for subranges of [begin, end) with at least `grain` indices each, on the loop
+  // threads of this replica. Errors name dist_parallel_for().
   template <class Body>
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     DIST_TRY(check_range(begin, end, grain));
@@ -118,10 +129,10 @@ class Replica {
     return arena_.parallel_for(begin, end, grain, body);
   }
 
-  // What it has under way.
+  // The collectives in progress.
   WorkList& works() noexcept { return works_; }
 
-  // Its function begins, and ends, on the calling thread.
+  // The function starts or ends on the calling thread.
   void begin() noexcept {
     stay(this_thread());
     recorder().begin_run();
@@ -129,13 +140,13 @@ class Replica {
   void end() noexcept { stay(kNobody); }
   void set_away(Away away) noexcept;
 
-  // Lets go of the thread that its function runs on, and goes on with the calling one (attachment.cpp).
+  // Detach the function from its thread, and attach it to the calling one (attachment.cpp).
   Status detach() noexcept;
   Status attach() noexcept;
   bool attached() const noexcept { return attached_; }
-  // A host's thread is no longer this replica: it is in what it was in before.
+  // A host thread leaves the replica: restores the context that the thread was in before.
   void leave_thread() noexcept;
-  // Where the function was begun: waits until no other thread is attached.
+  // Called on the thread that started the function: waits until no other thread is attached.
   void come_back() noexcept;
 
  private:
@@ -154,11 +165,11 @@ class Replica {
   Status replaced(const char* call) const noexcept;
   Status check_attach() const noexcept;
 
-  // The thread that its function runs on, where its handle may be used; else kNobody. All that the steady
-  // path asks for.
+  // The id of the thread that runs the function while the handle can be used, otherwise kNobody. The only
+  // state that the fast path reads.
   WipedWords::Word* const here_;
   ReplicaPool& pool_;
-  Member as_member_;  // of all replicas
+  Member as_member_;  // of the group of all replicas
   Arena arena_;
   WorkList works_;
   CheckedCalls checked_;
@@ -166,12 +177,13 @@ class Replica {
   Away away_ = Away::kNo;
   void* host_state_ = nullptr;
   std::atomic<bool> given_up_{false};
-  bool attached_ = false;                         // by attach()
-  std::atomic<std::uintptr_t> thread_{kNobody};   // that its function runs on, or kDetached
-  std::atomic<std::uintptr_t> nowhere_{kNobody};  // stays so: instead of a word that the system wipes
-  Word detached_;                                 // how often
-  Current function_;                              // what the thread is in there, while it is detached
-  Current outside_;                               // what the attached thread was in before
+  bool attached_ = false;                        // by attach()
+  std::atomic<std::uintptr_t> thread_{kNobody};  // the thread that runs the function, or kDetached
+  // always kNobody; replaces `here` if there is no such word
+  std::atomic<std::uintptr_t> nowhere_{kNobody};
+  Word detached_;     // counts the detach() calls
+  Current function_;  // the context of the function, saved while it is detached
+  Current outside_;   // the attached thread's context before it attached
 };
 
 }  // namespace dist

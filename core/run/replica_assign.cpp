@@ -9,8 +9,8 @@
 namespace dist {
 namespace {
 
-// Every strategy may read a variable of a strategy with one replica; several replicas would write to its one
-// copy at the same time.
+// Any strategy may read a variable of a strategy with one replica. Several replicas must not write to its
+// only copy at the same time.
 Status check_use(const Replica& replica, const Variable& variable, bool writes) noexcept {
   if (&variable.memory() == &replica.pool().memory()) return kOk;
   if (variable.plain() && (!writes || replica.replicas().local() == 1)) return kOk;
@@ -20,8 +20,8 @@ Status check_use(const Replica& replica, const Variable& variable, bool writes) 
       variable.name(), replica.name().number());
 }
 
-// Whether an assignment stays with the replica that makes it: it has a copy to itself, or nobody else is
-// there.
+// Whether an assignment affects only the replica that makes it: it has a copy of its own, or there is no
+// other replica.
 Status find_own(const Replica& replica, const Variable& variable, bool* out_own) noexcept {
   DIST_TRY(check_use(replica, variable, true));
   const bool none = variable.aggregation() == DIST_AGGREGATION_NONE;
@@ -49,16 +49,16 @@ dist_status apply_merged(Value& args, Value**, void* context) {
   return merging.apply(merging.context, merging.variable, merging.how, *args.items()[0]).code();
 }
 
-// A report names the variable, where the host gave no tag.
+// Reports name the variable if the host gave no tag.
 Member named(Member member, const Variable& variable) noexcept {
   if (member.tag == nullptr) member.tag = variable.name();
   return member;
 }
 
-constexpr int32_t kScatter = 32;  // so that no scatter is taken for an assignment
+constexpr int32_t kScatter = 32;  // distinguishes scatters from assignments
 
-// All replicas meet, and one of them applies what all of them give. It is seen where they mean another variable,
-// or something else that is done to it.
+// All replicas meet, and one applies the values of all. It detects replicas that pass another variable or
+// another operation.
 Status meet(Replica& replica, const Member& member, Merging merging, int32_t what, Value& value) {
   Value* const items[] = {&value};
   ValueRef args;
@@ -89,7 +89,8 @@ Status replica_assign(Replica& replica, const CrossReplica& context, const Membe
     DIST_TRY(Value::wrap_tensor(*context.memory, value, nullptr, nullptr, &wrapped));
     return meet(replica, member, {context, variable, how, merged_assign}, how, *wrapped);
   }
-  // Reduced beside the copy, which an addition still needs, and dense, whatever the value's strides.
+  // Reduced in a separate, dense tensor, because an addition still needs the copy and the value may have any
+  // strides.
   ValueRef reduced;
   DIST_TRY(Value::copy_tensor(variable.memory(), value, &reduced));
   const dist_tensor dense = reduced->tensor();
@@ -102,7 +103,7 @@ Status replica_assign(Replica& replica, const CrossReplica& context, const Membe
     case DIST_AGGREGATION_MEAN:
       DIST_TRY(all_reduce(all, DIST_REDUCE_MEAN, context.numerics, &dense, &result, 1));
       break;
-    // Of this worker, as TensorFlow has it: workers may differ.
+    // Within this worker, like TensorFlow: workers may differ.
     default: DIST_TRY(broadcast(all.local(), 0, &dense, &result, 1)); break;
   }
   variable.assign(how, replica.local(), result);

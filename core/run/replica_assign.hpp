@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables inside replicas: assigned, scattered to and read, by the variable's synchronization and
+// Assigns to, scatters into and reads variables inside replicas, following the variable's synchronization and
 // aggregation.
 #pragma once
 
@@ -13,18 +13,18 @@
 
 namespace dist {
 
-// What each replica gives is its own part, even where all replicas give the same memory.
+// Each replica's argument counts as a separate contribution, even if all replicas pass the same memory.
 Status replica_assign(Replica& replica, const CrossReplica& context, const Member& member, Variable& variable,
                       int32_t how, const dist_tensor& value);
 
-// As in TensorFlow, an object that all replicas give is not a part of a sum.
+// As in TensorFlow, an object passed by all replicas counts once: it is not summed.
 Status replica_assign_value(Replica& replica, const CrossReplica& context, const Member& member,
                             Variable& variable, int32_t how, Value& value);
 
 Status replica_scatter(Replica& replica, const CrossReplica& context, const Member& member,
                        Variable& variable, int32_t how, Value& slices);
 
-// This replica's copy, as a new tensor.
+// Returns this replica's copy as a new tensor.
 Status replica_read(const Replica& replica, Variable& variable, ValueRef* out);
 
 }  // namespace dist

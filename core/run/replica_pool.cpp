@@ -17,7 +17,8 @@
 #include "core/run/inner_pool.hpp"
 
 namespace dist {
-// A replica's turn: from the moment its thread is inside until its function has returned, or its thread ends.
+// A replica's part in a run: from the start of its function until the function has returned or its thread
+// ends.
 class ReplicaPool::Turn {
  public:
   Turn(ReplicaPool& pool, Seat& seat) noexcept
@@ -25,7 +26,7 @@ class ReplicaPool::Turn {
     seat.replica.begin();
   }
   ~Turn() {
-    // Not concluded: the thread is being ended under its function.
+    // If it was not concluded, the thread is being ended inside its function.
     if (!concluded_) {
       seat_.thread_ended = true;
       conclude(failed_precondition("%s %d's thread ended inside its run (pthread_exit)",
@@ -75,7 +76,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
   }
 }
 
-// The CPU that a member's thread is kept on, where it is the library's; -1: none.
+// The CPU that a member's library thread is bound to; -1: none.
 int ReplicaPool::cpu_of(int rank) const noexcept {
   if (options_.placement == nullptr) return -1;
   return of_devices() ? options_.placement->cpu_of(options_.part_of, rank)
@@ -125,14 +126,14 @@ Status ReplicaPool::make_teams() noexcept {
   return kOk;
 }
 
-// A forced unwind has no exception object, which the sanitizer takes for a null reference.
+// A forced unwind has no exception object, which the sanitizer mistakes for a null reference.
 __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
   Turn turn(*this, seat);
   dist_status status;
   try {
     status = body_.call(seat.replica, body_);
   } catch (abi::__forced_unwind&) {
-    throw;  // the thread is being ended: Turn's destructor says so
+    throw;  // the thread is being ended; Turn's destructor reports it
   } catch (...) {
     status =
         fail(DIST_UNKNOWN, "%s %d's function threw a C++ exception; a callback must return a status instead",
@@ -142,9 +143,9 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
   turn.conclude(Status(status));
 }
 
-// The function has returned: keep its result, leave the group, tell who waits.
+// The function has returned: stores its result, leaves the group, and notifies the waiting threads.
 void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) noexcept {
-  // A child has nobody to tell, and locks that nobody opens.
+  // A forked child has no threads to notify, and its locks may never open.
   if (memory_.forked()) return;
   seat.replica.come_back();
   seat.replica.end();
@@ -170,17 +171,18 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
   seat.finished.publish(run_, group_.policy());
 }
 
-// Work that the function left under way ends before the replica does: peers may still use its buffers.
+// Completes the works that the function left in progress before the replica ends, because peers may still use
+// its buffers.
 Status ReplicaPool::drain(Seat& seat, Status returned) noexcept {
   const ErrorRecord failure = returned.ok() ? ErrorRecord{} : last_error();
   const Status ended = seat.replica.works().drain(returned, failure);
   if (returned.ok()) return ended;
-  // The work's report is not why this replica failed.
+  // The report of a work is not the reason why this replica failed.
   last_error() = failure;
   return returned;
 }
 
-// What the other replicas' logical devices do is for nothing: the run has failed.
+// Ends the device runs of the other replicas, which are useless because the run has failed.
 void ReplicaPool::tell_teams(const Seat& failed) noexcept {
   ErrorRecord why = failed.error;
   if (failed.result != DIST_ABORTED) {
@@ -203,7 +205,7 @@ bool ReplicaPool::all_finished(uint32_t run) const noexcept {
   return true;
 }
 
-// While it lasts, a cancel object ends a run, and nothing but that.
+// Lets a cancel object end one run, and nothing else.
 class ReplicaPool::CancelLink final : public Cancel::Link {
  public:
   explicit CancelLink(ReplicaPool& pool) noexcept : pool_(pool) {}
@@ -213,13 +215,13 @@ class ReplicaPool::CancelLink final : public Cancel::Link {
   ReplicaPool& pool_;
 };
 
-// What a run or a turn has while a tenant has the replicas between them.
+// The replicas that a run or turn has borrowed from the tenant.
 class ReplicaPool::AllReplicas {
  public:
   explicit AllReplicas(ReplicaPool& pool) noexcept : pool_(pool) {}
-  // `mine`: the caller has them already, in its turn.
+  // `mine`: the caller has them already, because it is in a turn.
   Status take(const Tenant::Asking& asking, bool mine) noexcept {
-    // acquire: the tenant is whole.
+    // acquire: makes the tenant's state visible.
     Tenant* const tenant = pool_.tenant_.load(std::memory_order_acquire);
     if (tenant == nullptr || mine) [[likely]]
       return kOk;
@@ -227,7 +229,7 @@ class ReplicaPool::AllReplicas {
     tenant_ = tenant;
     return kOk;
   }
-  // Somebody else is to give them back.
+  // Another thread will return them.
   Tenant* hand_over() noexcept { return std::exchange(tenant_, nullptr); }
   void give_back() noexcept {
     if (Tenant* const tenant = hand_over(); tenant != nullptr && !pool_.memory_.forked()) tenant->give_back();
@@ -241,7 +243,7 @@ class ReplicaPool::AllReplicas {
   Tenant* tenant_ = nullptr;
 };
 
-// False: the deadline (of the host's clock, 0: none) is over, or this is a forked child.
+// Returns false if the deadline (of the host's clock; 0: none) has expired, or in a forked child.
 bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
   const WaitPolicy& policy = group_.policy();
   Word& word = seat.finished;
@@ -257,8 +259,9 @@ bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
   return true;
 }
 
-// Replica 0's function on its caller's thread. If that thread ends inside it, the run's lock opens and what
-// the caller lent to the run goes with its stack: the peers, who are told, must be out before that.
+// Runs replica 0's function on the caller's thread. If that thread ends inside it, its stack is destroyed,
+// including what the run borrowed from it. So the peers are told, and must have returned before the run lock
+// opens.
 void ReplicaPool::perform_on_caller() {
   struct Returning {
     explicit Returning(ReplicaPool& pool) noexcept : pool_(pool) {}
@@ -275,7 +278,7 @@ void ReplicaPool::perform_on_caller() {
   returning.returned_ = true;
 }
 
-// Until the runs that were asked for before have ended.
+// Waits for the runs that were requested earlier.
 Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept {
   switch (lock_.lock(host_, deadline_ns, limits.cancel)) {
     case RunLock::Wait::kLocked: break;
@@ -288,8 +291,9 @@ Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noe
   return kOk;
 }
 
-// The lock of a run. A forked child leaves it as it is, and so does a run in a turn that its caller has taken. What the run
-// has seen of versions it lets go of under the lock, unless it is left at its deadline, and releases when all is open.
+// Owns the run lock during a run. Leaves it unchanged in a forked child and for a run in a turn that its
+// caller has taken. Releases the run's pinned versions: it collects them under the lock (unless the run was
+// abandoned at its deadline), and calls the release callbacks after the lock is open.
 class ReplicaPool::Holding {
  public:
   Holding(ReplicaPool& pool, AllReplicas& all, bool mine) noexcept : pool_(pool), all_(all), mine_(mine) {}
@@ -317,20 +321,21 @@ class ReplicaPool::Holding {
   const bool mine_;
 };
 
-// `reason`: NULL where dist_strategy_cancel() gave none.
+// `reason` is NULL if dist_strategy_cancel() gave none.
 Status ReplicaPool::cancelled_early(const char* reason) const noexcept {
   return fail(DIST_CANCELLED, "the %s was cancelled before it began: %s", options_.naming.run(),
               reason != nullptr ? reason : "dist_strategy_cancel()");
 }
 
-// The other workers hear that the run is over here, and how.
+// Tells the other workers that the run has ended here, and how.
 inline Status ReplicaPool::over(Status outcome) noexcept {
   if (options_.workers != nullptr) [[unlikely]]
     tell_workers(outcome);
   return outcome;
 }
 
-// A run that does not begin here is one among the workers all the same, or their later ones would not be the same.
+// Counts a run among the workers even though it does not start here. Otherwise their run numbers would
+// diverge.
 [[gnu::noinline, gnu::cold]] Status ReplicaPool::refused(Status why) noexcept {
   if (options_.workers != nullptr) {
     options_.workers->begin_run({});
@@ -339,7 +344,7 @@ inline Status ReplicaPool::over(Status outcome) noexcept {
   return why;
 }
 
-// The same for one that had no turn: the next one makes up for it.
+// The same for a run that had no turn: the next run reports it.
 [[gnu::noinline, gnu::cold]] Status ReplicaPool::owed(Status why) noexcept {
   if (options_.workers != nullptr) options_.workers->owe(last_error());
   return why;
@@ -349,7 +354,7 @@ inline Status ReplicaPool::over(Status outcome) noexcept {
   options_.workers->end_run(outcome, outcome.ok() ? ErrorRecord{} : last_error());
 }
 
-// A run inside another one ends with that at the latest.
+// A nested run ends at the deadline of the outer run at the latest.
 RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
   RunDeadline own;
   if (limits.deadline_ns != 0) {
@@ -362,7 +367,8 @@ RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
   return own.at_ns == 0 || (outer.at_ns != 0 && outer.at_ns < own.at_ns) ? outer : own;
 }
 
-// Threads that ended inside the last run are made anew. The making is apart, so that the look is part of a run.
+// Replaces threads that ended inside the last run. The creation is out of line, so that a normal run pays
+// only for the check.
 Status ReplicaPool::revive() noexcept {
   std::unique_lock replacing(starting_, std::defer_lock);
   if (tenant_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
@@ -374,7 +380,8 @@ Status ReplicaPool::revive() noexcept {
   return kOk;
 }
 
-// `kCounted`: there is a budget. Apart, so that runs without pay one look for it.
+// `kCounted`: there is a budget. A separate instantiation, so that without a budget a run pays only for one
+// check.
 template <bool kCounted>
 [[gnu::noinline]] Status ReplicaPool::run_as(const Body& body, const RunLimits& limits) {
   DIST_TRY(check_not_in_source(limits.call));
@@ -385,7 +392,7 @@ template <bool kCounted>
   }
   if (limits.cancel != nullptr && limits.cancel->signalled() && options_.workers == nullptr)
     return cancelled_early(limits.cancel->reason());
-  // Nothing begins in a run that is over.
+  // Nothing may start in an outer run that has ended.
   if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
   const BudgetStay stay(kCounted ? insider() : nullptr);
@@ -393,7 +400,8 @@ template <bool kCounted>
   AllReplicas all(*this);
   DIST_TRY(all.take({limits.call, limits.timeout_ns, deadline.at_ns, limits.cancel}, in_turn));
   if (!in_turn && !lock_.try_lock()) {
-    // Whoever leaves the queue of a strategy that ends is not waited for.
+    // The destruction of the strategy does not wait for threads that leave the queue, so this one holds a
+    // reference.
     const Ref<Counted> kept = Ref<Counted>::share(options_.keeper);
     if (const Status waited = await_turn(limits, deadline.at_ns); !waited.ok()) {
       all.give_back();
@@ -405,7 +413,7 @@ template <bool kCounted>
   if (const Status revived = revive(); !revived.ok()) return refused(revived);
 
   outer_ == nullptr ? begin_groups(deadline) : begin_groups_inside(deadline);
-  // seq_cst: shut_down() ends what is under way after it has said so, or this sees that.
+  // seq_cst: either this load sees closing_, or shut_down() sees the clean groups and ends them.
   if (closing_.load(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
@@ -437,7 +445,7 @@ template <bool kCounted>
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
     if (!await_finished(seat, deadline.at_ns)) return over(overdue());
   }
-  // Who has the replicas now waits for no run.
+  // The tenant uses the replicas from now on without another call to revive().
   if (tenant_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     (void)revive();
   return over(outcome());

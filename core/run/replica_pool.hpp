@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: R replicas and the threads that run them.
+// The R replicas of a strategy and the threads that run them. One pool executes one run at a time.
 //
-// A replica is a thread of its own that lives as long as the pool and sleeps between runs; never a task of
-// oneTBB, which promises no concurrency. A run is one number: the caller publishes it, each thread runs the
-// body and publishes the number as finished. Where replicas are made of logical devices, each has a pool of
-// its own beneath, with those as members (device_team.hpp).
+// A replica is a thread that lives as long as the pool and sleeps between runs. It is never a oneTBB task,
+// because oneTBB does not guarantee that tasks run concurrently. To start a run, the caller publishes its
+// number in `started_`; each thread executes the body and then publishes the same number in its seat's
+// `finished`.
+//
+// Pools nest: the logical devices of a replica (device_team.hpp), runs inside a merge function, and requests
+// each have a pool of their own.
+//
+// Invariants:
+// - Holding `lock_` is what entitles a thread to start a run or to access variables between runs. With host
+//   threads, the lock is held only to enter or leave, and `open_` marks the run.
+// - A run holds `lock_` until its outcome is known. A run that is abandoned at its deadline sets `overdue_`,
+//   and later runs fail until all of its functions have returned.
+// - A run that fails while it waits for its turn, or before its functions start, still counts among the workers.
+//   Otherwise their run numbers would diverge.
+// - No host callback is called while `lock_` is held for entering or leaving.
 #pragma once
 
 #include <atomic>
@@ -37,39 +49,39 @@ class DeviceTeam;
 class InnerPool;
 struct DeviceMesh;
 
-// The moment of the host's clock at which a time-out is over; the last one there is, where it never comes.
+// The time of the host's clock at which a timeout expires, or the maximum if that time cannot be represented.
 int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept;
 
-// The error that a forked child gets.
+// The error for calls in a forked child.
 Status in_forked_child() noexcept;
 
 class Strategy;
 
-// What a run calls on every replica. It may throw nothing but the system's forced unwind (pthread_exit). The
-// pool keeps a copy, for replicas that begin late, past the run's deadline.
+// The function that a run executes on every replica. The only exception that may leave it is the forced unwind of
+// pthread_exit(). The pool keeps a copy for replicas that start late, after the run's deadline.
 struct Body {
   dist_status (*call)(Replica& replica, const Body& self);
   void* context;
-  void (*function)() = nullptr;  // the host's, where it is all that `call` needs beside the context
-  // Called once before the replicas start, where the context may have to outlive the run's caller; NULL: not
-  // needed.
+  void (*function)() = nullptr;  // the host's, if `call` needs nothing else besides the context
+  // Called once before the replicas start, so that the context can arrange to outlive the caller of the run;
+  // may be NULL.
   void (*about_to_start)(void* context) = nullptr;
 };
 
-// What ends a run before its functions have returned.
+// Limits that end a run early.
 struct RunLimits {
-  int64_t timeout_ns = 0;         // of waiting for earlier runs and of the run; 0: none
-  Cancel* cancel = nullptr;       // NULL: none
-  const char* call = "dist_run";  // the function that the host called, in messages
-  int64_t deadline_ns = 0;        // where timeout_ns began earlier: when it is over; 0: it begins now
-  bool uncounted = false;         // it takes no thread of a budget
+  int64_t timeout_ns = 0;         // includes waiting for earlier runs; 0: none
+  Cancel* cancel = nullptr;       // may be NULL
+  const char* call = "dist_run";  // the host's call, for messages
+  int64_t deadline_ns = 0;        // when timeout_ns expires, if it started before this call; 0: it starts now
+  bool uncounted = false;         // takes no threads from a budget
   const std::atomic<bool>* cancel_asked =
-      nullptr;  // that it is to end, from before it could be cancelled; NULL: no
+      nullptr;  // set if a cancellation was requested before the run could be linked to it; may be NULL
 };
 
-// What replica 0 leaves for its peers after a merge function.
+// The result of a merge function, which replica 0 leaves for its peers.
 struct MergeOutcome {
-  uint32_t round = 0;  // that it belongs to; an earlier run's matches none
+  uint32_t round = 0;  // the round it belongs to; never equal to a round of another run
   ValueRef result;
   dist_status status = DIST_OK;
   ErrorRecord error;
@@ -84,31 +96,31 @@ class ReplicaPool {
     int64_t timeout_ns;  // how long dist_replica_enter() and dist_replica_leave() wait
     ChannelHome channels;
     FlightRecorder* recorder;
-    Strategy* owner;  // lies above: it is handed out, and nothing of it is known here
-    Counted* keeper;  // the same, for threads that it must outlive
-    bool alone;       // there is one replica by kind, and what it reduces or gathers is given back as it is
-    const DeviceMesh* devices = nullptr;       // what each replica is made of; NULL: of nothing but itself
-    LocalReplica part_of = kNoLocalReplica;    // the replica that all of these are logical devices of
-    LocalReplica instance = kNoLocalReplica;   // the replica that the only member is, alone
-    DeviceTeam* lent = nullptr;                // its logical devices, which are another pool's
-    Naming naming;                             // of the members
-    DeviceTeam* team = nullptr;                // that these are
-    const Placement* placement = nullptr;      // of replicas and their logical devices; NULL: anywhere
-    const ReplicaPool* outer = nullptr;        // in whose runs these are inside; NULL: none
-    std::size_t stack_bytes = 0;               // of each library thread; 0: the system's default
-    int64_t bytes_per_pack = 0;                // of planned lists; 0: all
-    int32_t numerics = DIST_NUMERICS_ORDERED;  // of reductions that do not say
-    bool no_helpers = false;        // no thread of oneTBB's takes part in a member's loops, or in works
-    Executor executor;              // of the host's, for loops
-    WorkerLink* workers = nullptr;  // to the other workers, where there are any
-    BudgetParty* party = nullptr;   // as which runs take threads of a budget; NULL: they are not counted
-    ReplicaCount replicas{num_replicas};  // and in all workers
-    bool move_host_threads = false;       // from a CPU that a peer is on
+    Strategy* owner;                         // passed through; the pool never looks into it
+    Counted* keeper;                         // keeps the owner alive for threads that outlive the pool
+    bool alone;                              // one replica by kind: reductions and gathers return their input
+    const DeviceMesh* devices = nullptr;     // logical devices of each replica; NULL: none
+    LocalReplica part_of = kNoLocalReplica;  // set if the members are logical devices: their replica
+    LocalReplica instance = kNoLocalReplica;   // set if the pool is an instance's: its replica
+    DeviceTeam* lent = nullptr;                // then, that replica's devices, owned by another pool
+    Naming naming;                             // of the members, for messages
+    DeviceTeam* team = nullptr;                // set if the members are logical devices: their team
+    const Placement* placement = nullptr;      // CPUs of replicas and logical devices; NULL: any
+    const ReplicaPool* outer = nullptr;        // the pool whose runs contain this one's; NULL: none
+    std::size_t stack_bytes = 0;               // for each library thread; 0: system default
+    int64_t bytes_per_pack = 0;                // for planned lists; 0: no limit
+    int32_t numerics = DIST_NUMERICS_ORDERED;  // for reductions that do not specify it
+    bool no_helpers = false;                   // oneTBB threads do not help with a member's loops or works
+    Executor executor;                         // the host's, for loops
+    WorkerLink* workers = nullptr;             // NULL if there is no other worker
+    BudgetParty* party = nullptr;              // the user of the budget; NULL: no budget
+    ReplicaCount replicas{num_replicas};       // in this worker and in all workers
+    bool move_host_threads = false;            // away from a CPU that a peer uses
   };
 
-  // Throws std::bad_alloc; makes no thread.
+  // Throws std::bad_alloc. Creates no thread.
   ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const Host& host, const Options& options);
-  // No replica is running.
+  // No replica may be running.
   ~ReplicaPool();
   ReplicaPool(const ReplicaPool&) = delete;
   ReplicaPool& operator=(const ReplicaPool&) = delete;
@@ -116,137 +128,137 @@ class ReplicaPool {
   Status start() noexcept;
   Strategy* owner() const noexcept { return options_.owner; }
   FlightRecorder& recorder() const noexcept { return *options_.recorder; }
-  // About how much a pack of a planned list has, where the call does not say; 0: all.
+  // The default for the approximate size of a pack of a planned list; 0: no limit.
   int64_t bytes_per_pack() const noexcept { return options_.bytes_per_pack; }
-  // DIST_NUMERICS_... of a reduction, where the call does not say.
+  // The default DIST_NUMERICS_... of reductions.
   int32_t numerics() const noexcept { return options_.numerics; }
   bool alone() const noexcept { return options_.alone; }
   MergeOutcome& merge_outcome() noexcept { return merge_outcome_; }
-  // The logical devices of a replica; NULL: it has none.
+  // The logical devices of a replica; NULL if it has none.
   DeviceTeam* devices_of(LocalReplica replica) const noexcept {
     if (options_.lent != nullptr) return options_.lent;
     return teams_.empty() ? nullptr : teams_[index(replica)];
   }
-  // The team that the members are; NULL: they are replicas.
+  // The team whose devices are the members; NULL if the members are replicas.
   DeviceTeam* team() const noexcept { return options_.team; }
 
   int num_replicas() const noexcept { return options_.num_replicas; }
-  // The id of a member, and what the host keeps with it where it is an instance.
+  // The id of a member, and the host data of an instance.
   int32_t name_of(int rank) const noexcept { return options_.naming.name(rank).number(); }
   void* host_state() const noexcept { return seats_[0].replica.host_state(); }
-  // Of an instance's pool: Replica::give_up().
+  // Only for the pool of an instance; see Replica::give_up().
   void give_up() noexcept {
     seats_[0].replica.give_up();
     give_threads_back();
   }
   ReplicaCount replicas() const noexcept { return options_.replicas; }
-  // NULL: there is no other worker.
+  // NULL if there is no other worker.
   WorkerLink* workers() const noexcept { return options_.workers; }
 
-  // Groups of some replicas, made and ended between runs.
-  // `ids` ascend.
+  // Groups of some replicas, created and destroyed between runs. `ids` must be ascending.
   Status create_group(std::span<const int32_t> ids, Subgroup** out);
-  // Over several workers, of the ids of all of them, in a turn of all of them.
+  // For several workers: `ids` are global, and all workers call this in the same turn.
   Status create_group_in_turn(std::span<const int32_t> ids, Subgroup** out);
-  // Not a group of logical devices, which ends with their team. In a forked child nothing is done.
+  // Not for groups of logical devices, which are destroyed with their team. Does nothing in a forked child.
   Status destroy_group(Subgroup* group) noexcept;
   LazyChannel& channel() noexcept { return channel_; }
   Memory& memory() noexcept { return memory_; }
   bool has_groups() const noexcept { return !subgroups_.empty(); }
   Subgroups& groups() noexcept { return subgroups_; }
 
-  // The pool for runs that a merge function of this one begins: on its thread, and on as many more as it
-  // takes.
+  // The pool for runs that a merge function of this pool starts. It uses the calling thread and creates the
+  // others.
   Status inner(ReplicaPool** out);
-  // Another pool of the same replicas, on threads as said; the caller's to destroy.
+  // Creates another pool of the same replicas with the given kind of threads. The caller destroys it.
   Status beside(int threads, InnerPool** out) const;
-  // The pool of one replica's logical devices; the caller's to destroy.
+  // Creates the pool of a replica's logical devices. The caller destroys it.
   Status beneath(LocalReplica replica, DeviceTeam& team, InnerPool** out) const;
 
-  // The pool of one replica alone, whose runs are its caller's: on the same thread as this one's, never at the same
-  // time. The caller's to destroy.
+  // Creates a pool with a single replica, for requests. Its runs execute on the thread of that replica, never
+  // at the same time as runs of this pool. The caller destroys it.
   Status instance(LocalReplica replica, InnerPool** out) const;
-  // Where these are logical devices: in whose runs theirs are inside.
+  // For logical devices: sets the pool whose runs contain this one's.
   void run_inside(const ReplicaPool& outer) noexcept { outer_ = &outer; }
 
-  // A member's thread: the version of a series that its run sees.
+  // Must be called on a member's thread: the version of a series that its run sees.
   Status see(Versions& series, Version** out) const noexcept {
     const Sight here = sight();
     return here.pins->see(here.run, series, out);
   }
 
-  // From now on the replicas are the tenant's between runs; it lives as long as the pool. The threads come to it by
-  // themselves. `call` is the host's function in messages.
+  // Lets `tenant` use the replicas between runs. It must live as long as the pool. The replica threads call
+  // its serve() from now on. `call` is the host's function, for messages.
   Status let_to(Tenant& tenant, const char* call) noexcept;
-  // What it is told: the host's threads that wait for the replicas look again.
+  // The tenant's notification that replicas may be free: waiting host threads check again.
   void tenant_gives() noexcept { changed_.advance(); }
-  // The replica gets another thread, while its own one is inside a function of the tenant's, or about to end: that one
-  // comes back to nothing of the pool's. Called by the tenant.
+  // Called by the tenant: gives the replica a new thread while the old one is inside a callback of the tenant
+  // or about to end. The old thread never touches the pool again.
   Status replace_thread(LocalReplica replica) noexcept;
   const Host& host() const noexcept { return host_; }
-  // Where its threads may be; NULL: where whoever starts them may.
+  // The CPUs that its threads may use; NULL: those of the thread that creates them.
   const CpuSet* cpus() const noexcept {
     return options_.placement == nullptr ? nullptr : options_.placement->within();
   }
   const WaitPolicy& policy() const noexcept { return group_.policy(); }
   int threads() const noexcept { return options_.threads; }
   int64_t timeout_ns() const noexcept { return options_.timeout_ns; }
-  // For runs that are refused: shut_down() has begun.
+  // The error for runs that are refused because shut_down() has begun.
   Status shutting_down() const noexcept;
   bool closing() const noexcept { return closing_.load(std::memory_order_acquire); }
 
-  // Any thread: ends the run that is under way, and those inside it.
+  // Ends the current run and all runs nested in it. Callable from any thread.
   void cancel() noexcept { cancel(nullptr); }
-  // With a reason: only while a run lasts.
+  // With a reason, it applies only to a run in progress.
   void cancel(const char* reason) noexcept;
-  // The same with a report, of a failure elsewhere.
+  // Ends the run with the report of a failure elsewhere.
   void condemn(const ErrorRecord& why) noexcept;
 
-  // OK where no run is under way and no function of one is inside, nor in the pools inside this one. `call`
-  // is the function's name in messages, `advice` what to do.
+  // Returns OK if neither this pool nor a nested one has a run in progress or a function that is still
+  // running. `call` is the host's function, for messages, and `advice` tells the user what to do.
   Status check_idle(const char* call, const char* advice) noexcept;
 
-  // Refuses runs from now on, ends those that wait or are under way, waits for their functions until
-  // `deadline_ns` of the host's clock (0: for ever), and ends the threads. Those that are still inside a
-  // function then hold the keeper until they are out. `inside` is who they are, in words; "" where there are
-  // none. `call`: who ends it, a literal.
+  // Refuses new runs, ends those that wait or are in progress, waits for their functions until `deadline_ns`
+  // of the host's clock (0: no limit), and ends the threads. A thread that is still inside a function then
+  // holds a reference to the keeper until it returns. `inside` receives the list of these functions, or "".
+  // `call` is a literal that names the host's call.
   void shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept;
 
-  // No further run is started: threads that have done the latest one end now, the others by themselves. What the tenant
-  // has of the pool's may go then, and the pool after it.
+  // Ends the library threads: those that have finished the latest run now, the others when they return. No
+  // run may start after this. Afterwards the tenant's state and then the pool may be destroyed.
   void end_threads() noexcept;
 
-  // Runs the body on every replica, after the runs that were asked for before. With a timeout it may return
-  // while replicas are still inside; runs are refused until these are out.
+  // Runs the body on every replica, in the order of the calls. With a timeout, it may return while functions
+  // are still running; the pool then refuses runs until they have returned.
   Status run(const Body& body, const RunLimits& limits);
 
   // ---- Budgets (admission.cpp) ----
-  // How many threads of a budget a run takes.
+  // The number of budget threads that a run takes.
   int budget_share() const noexcept;
-  // As whom the calling thread waits for this strategy, or has something done there; NULL: it is in no function that
-  // libdist called, or there is no budget.
+  // The budget user that the calling thread waits for as an insider; NULL if the thread is not inside a
+  // callback, or if there is no budget.
   BudgetParty* insider() const noexcept {
     return options_.party != nullptr && is_inside_function() ? options_.party : nullptr;
   }
 
-  // A turn among the runs for something else: waits for the one that is under way, at most the strategy's
-  // timeout, and holds off the next.
+  // Takes a turn between runs: waits for the current run, at most for the strategy's timeout, and holds off
+  // the next one until end_turn().
   Status take_turn(const char* call) noexcept;
   void end_turn() noexcept;
 
-  // Threads of the host.
+  // For DIST_THREADS_HOST.
   Status enter(GlobalReplica replica, Replica** out) noexcept;
   Status leave(Replica& replica, Status status) noexcept;
   // The replica's thread ends inside its run.
   void abandon(Replica& replica) noexcept;
-  // A member's function goes on on another thread, which is the host's, or on its own one again.
+  // The member's function continues on another thread: a host thread, or (`own`) the one that it started on.
   void thread_comes(int rank, bool own) noexcept;
 
  private:
-  // A library's thread is joined; or it is left alone, and lets go of the keeper at its end. Its life is apart from its
-  // seat, which may get another thread.
+  // The state of a library thread: it is joined, or it was abandoned and releases the keeper when it ends. It
+  // is allocated apart from the seat, because the seat may get another thread.
   enum : uint32_t { kOwned, kOrphan, kEnded };
   struct Life;
+  // The state of one replica in the pool: its current run, and the thread that executes it.
   struct alignas(kApart) Seat {
     Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Replica::Place& place,
          const Replica::Loops& loops, std::size_t cache_bytes, WipedWords::Word* here,
@@ -255,13 +267,13 @@ class ReplicaPool {
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
-    uint32_t entered = 0;                  // the latest run that it took part in
-    Counted* keeps = nullptr;              // what a host's thread holds while it is inside, after shut_down()
-    bool occupied = false;                 // a host's thread has entered and is not yet back from leaving
-    bool thread_ended = false;             // inside a run, by pthread_exit()
-    std::atomic<bool> with_tenant{false};  // the thread has found the tenant
+    uint32_t entered = 0;       // the latest run that it took part in
+    Counted* keeps = nullptr;   // reference that a host thread releases when it leaves, after shut_down()
+    bool occupied = false;      // a host thread has entered and has not yet returned from leaving
+    bool thread_ended = false;  // inside a run, by pthread_exit()
+    std::atomic<bool> with_tenant{false};  // the thread has called Tenant::serve()
     Thread thread;
-    Life* life = nullptr;  // of the thread, where it is the library's
+    Life* life = nullptr;  // of the library thread
     ErrorRecord error;
   };
   class Turn;
@@ -269,7 +281,7 @@ class ReplicaPool {
   class AllReplicas;
   class CancelLink;
 
-  // Whose pins a run sees, and as which run of that pool.
+  // Identifies the outermost run that this pool's runs are part of: its pins and its number.
   struct Sight {
     RunPins* pins;
     uint32_t run;
@@ -319,10 +331,11 @@ class ReplicaPool {
   bool all_finished(uint32_t run) const noexcept;
   bool all_finished() const noexcept { return all_finished(run_); }
   Status outcome() const noexcept;
-  // "replicas 1, 3", "logical device 1 of replica 0", and how many these are; "": none.
+  // Lists members as "replicas 1, 3" or "logical device 1 of replica 0" and returns their number; "" if there
+  // are none.
   using Members = std::bitset<DIST_MAX_REPLICAS>;
   int32_t list_members(const Members& members, char* text, std::size_t size) const noexcept;
-  // Whose functions have not returned.
+  // Lists the members whose functions have not returned.
   int32_t list_inside(uint32_t run, char* text, std::size_t size) const noexcept;
   void refuse_runs() noexcept;
   bool await_callers(int64_t deadline_ns) noexcept;
@@ -357,51 +370,53 @@ class ReplicaPool {
 
   Memory& memory_;
   Group& group_;
-  LazyChannel channel_;  // of the group of all replicas
+  LazyChannel channel_;  // for the group of all replicas
   Subgroups subgroups_;
   WaitGraph& graph_;
   const Host host_;
   const Options options_;
-  const ReplicaPool* outer_;  // in whose runs these are inside; NULL: none
-  WipedWords here_;           // by replica: the thread that its function runs on
+  const ReplicaPool* outer_;  // the pool whose runs contain this one's; NULL: none
+  WipedWords here_;           // by replica: the thread that runs its function
   Seat* seats_ = nullptr;
-  int made_ = 0;          // seats constructed
-  mutable RunPins pins_;  // where these runs are inside no other's
-  // Where they are: what these see. Who ends another pool's run may look while one begins here.
+  int made_ = 0;          // number of constructed seats
+  mutable RunPins pins_;  // used if these runs are not nested in others
+  // If they are nested: the outer run's pins and number. Atomic, because a thread that ends an outer run may
+  // read them while a run begins here.
   std::atomic<RunPins*> seen_in_{nullptr};
   std::atomic<uint32_t> seen_as_{0};
-  RunLock lock_;                            // a run; with host threads: its entering and leaving
-  bool overdue_ = false;                    // the latest run was left before all were out
-  std::atomic<InnerPool*> inner_{nullptr};  // made when first asked for
-  std::mutex starting_;                     // threads, which a tenant may replace beside a run's begin
-  std::mutex beginning_;                    // of a run inside another one, against that one's cancel
-  std::pmr::vector<DeviceTeam*> teams_;     // by replica, where replicas have logical devices
-  std::atomic<bool> closing_{false};        // shut_down() has begun,
-  const char* ender_ = "";                  // called by this
-  Word gone_;                               // host threads that have left since
+  RunLock lock_;                            // held for a run; with host threads, for entering and leaving
+  bool overdue_ = false;                    // the latest run was abandoned while functions were running
+  std::atomic<InnerPool*> inner_{nullptr};  // created on first use
+  // Serializes thread creation, because a tenant may replace a thread while a run begins.
+  std::mutex starting_;
+  std::mutex beginning_;  // serializes the begin of a nested run with a cancellation of the outer one
+  std::pmr::vector<DeviceTeam*> teams_;  // by replica, if they have logical devices
+  std::atomic<bool> closing_{false};     // shut_down() has begun
+  const char* ender_ = "";               // the host's call that began it
+  Word gone_;                            // counts host threads that have left since then
   MergeOutcome merge_outcome_;
-  // What a run's begin tells the library's threads, in one cache line.
+  // Read by the library threads when a run begins; in one cache line.
   alignas(kApart) Word started_;  // the latest run
-  uint32_t run_ = 0;              // the latest run
-  int caller_cpu_ = -1;           // where replica 0 was at its begin, if it is the caller
+  uint32_t run_ = 0;              // the same; also counts the runs of host threads
+  int caller_cpu_ = -1;           // CPU of replica 0 when the run began, if it is the caller
   Body body_{};
-  std::atomic<Tenant*> tenant_{nullptr};  // who has the replicas between runs; NULL: nobody
-  Tenant* lender_ = nullptr;              // from whom a turn has them; NULL: from nobody
-  std::atomic<bool> stopping_{false};     // a thread that has done the latest run ends
-  // Host threads.
-  alignas(kApart) Word changed_;  // how often what follows has, in a way that somebody may wait for
+  std::atomic<Tenant*> tenant_{nullptr};  // uses the replicas between runs; may be NULL
+  Tenant* lender_ = nullptr;           // the tenant that the current turn got the replicas from; NULL: none
+  std::atomic<bool> stopping_{false};  // threads end after the latest run
+  // For host threads; protected by lock_ unless atomic.
+  alignas(kApart) Word changed_;  // counts changes of the members below that threads wait for
   bool open_ = false;
-  Tenant* run_lender_ = nullptr;  // from whom the open run, or one that is to be opened, has the replicas
-  bool given_up_ = false;         // the open run
-  std::atomic<bool> lock_in_turn_{false};  // the lock of runs is held by take_turn()
+  Tenant* run_lender_ = nullptr;  // the tenant that lent the replicas to the open run or to the next one
+  bool given_up_ = false;         // the open run has been given up
+  std::atomic<bool> lock_in_turn_{false};  // take_turn() holds lock_
   bool turn_taken_ = false;
-  int turns_wanted_ = 0;  // and not taken yet: no run begins before them
+  int turns_wanted_ = 0;  // turns that wait; no run begins before them
   int come_ = 0;
   int left_ = 0;
   Status outcome_;
   ErrorRecord outcome_error_;
-  Unseen unseen_;                         // by a run that has ended under the lock
-  std::optional<Budget::Ticket> ticket_;  // of the run, where there is a budget
+  Unseen unseen_;                         // versions that an ended run released under the lock
+  std::optional<Budget::Ticket> ticket_;  // of the run, if there is a budget
 };
 
 }  // namespace dist

@@ -9,7 +9,7 @@
 namespace dist {
 namespace {
 
-// What one replica asks for; it waits while replica 0 looks at all of them.
+// A replica's request. The replica waits while replica 0 reads the requests of all.
 struct Request {
   const VariableOptions& options;
   const InitialValue& initial;
@@ -27,7 +27,7 @@ Request& request_of(Value& merged, int32_t replica) noexcept {
   return *static_cast<Request*>(own.object());
 }
 
-// The tag tells names apart up to its length; this tells all of them.
+// The tag distinguishes names only up to its length; this compares them completely.
 Status check_names(Value& merged, int32_t n, const char* name) noexcept {
   for (int32_t r = 1; r < n; ++r) {
     const char* const other = request_of(merged, r).options.name;
@@ -71,7 +71,7 @@ dist_status lead(Value& args, Value**, void* context) {
   return find_or_create(*static_cast<const Merging*>(context), *args.items()[0]).code();
 }
 
-// All workers begin with what the first one has.
+// All workers start with the value of the first one.
 Status begin_with(const CrossReplica& context, const VariableHome& home, const VariableOptions& options,
                   const dist_tensor& initial, Ref<Variable>* out) {
   DIST_TRY(Variable::create(*context.memory, home, options, initial, out));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables that replicas make: all replicas ask for a name together, and the first run that asks makes the
-// variable.
+// Creates variables inside replicas: all replicas request the same name together, and the first run that
+// requests it creates the variable. Later runs get the existing one.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -11,18 +11,19 @@
 
 namespace dist {
 
-// Where a variable's initial value comes from: a tensor, or a function that is called once.
+// The initial value of a variable: a tensor, or a function that is called once.
 struct InitialValue {
   const dist_tensor* tensor = nullptr;
   dist_status (*call)(const InitialValue& self, Value** out_value) = nullptr;
   const void* context = nullptr;
 };
 
-// Makes a variable of the initial value.
+// Creates a variable with this initial value.
 Status create_variable(const CrossReplica& context, const VariableHome& home, const VariableOptions& options,
                        const InitialValue& initial, Ref<Variable>* out);
 
-// *out: the strategy's variable of the name in `options`. Replica 0's initial value counts.
+// *out receives the strategy's variable with the name in `options`. Only the initial value of replica 0 is
+// used.
 Status replica_variable(Replica& replica, const CrossReplica& context, const VariableHome& home,
                         VariableRegistry& registry, const Member& member, const VariableOptions& options,
                         const InitialValue& initial, Variable** out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: what ends a run before its functions have returned, and what it came to.
+// ReplicaPool: ending a run early, and determining its outcome.
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace dist {
 namespace {
 
-// How long a run that is past its deadline gives replicas to report it themselves.
+// How long a run waits after its deadline for replicas to report it themselves.
 constexpr int64_t kReportGraceNs = 50'000'000;
 constexpr int64_t kComingGraceNs = 2'000'000;
 
@@ -30,11 +30,11 @@ void ReplicaPool::cancel(const char* reason) noexcept {
   if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr)
     tenant->cancel(reason);
   if (options_.threads == DIST_THREADS_HOST) cancel_host_run(reason);
-  // Who waits for threads of a budget looks again.
+  // Threads that wait for a budget check again.
   if (options_.party != nullptr) changed_.advance();
 }
 
-// Of a pool inside another one's run, whose own runs begin and end meanwhile.
+// For a pool nested in another one's run, because its own runs may begin and end at the same time.
 void ReplicaPool::cancel_from_outside(const char* reason) noexcept {
   const std::lock_guard lock(beginning_);
   cancel(reason);
@@ -48,7 +48,8 @@ void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
   if (options_.lent != nullptr) options_.lent->condemn(why);
 }
 
-// A run inside another one. What ended that one before ends this; what ends it later comes after the mutex.
+// For a nested run: if the outer run has ended already, this one ends too; later ends are applied after the
+// mutex.
 void ReplicaPool::begin_groups_inside(const RunDeadline& deadline) noexcept {
   {
     const std::lock_guard lock(beginning_);
@@ -61,8 +62,8 @@ void ReplicaPool::begin_groups_inside(const RunDeadline& deadline) noexcept {
   if (outer.cancelled()) cancel_from_outside(outer.cancel_reason());
 }
 
-// The teams first: a cancel() that comes in between then ends what devices do in the run that it is too early
-// for, rather than being lost to them.
+// The teams come first. If cancel() is called in between, it ends the device runs of the run that is about to
+// begin, so it is not lost.
 void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
   for (DeviceTeam* const team : teams_) team->begin_run(*this);
   if (options_.lent != nullptr) options_.lent->begin_run(*this);
@@ -72,7 +73,8 @@ void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
   if (options_.team != nullptr) options_.team->groups_have_begun();
 }
 
-// Whether a function is inside, of a run that sees as this one. That a later run is not inside yet is as good.
+// Whether a function of a run with the same pins and number is still running. A later run that has not
+// started yet counts as running, which is safe.
 bool ReplicaPool::is_inside(const Sight& of) const noexcept {
   if (seen_in_.load(std::memory_order_relaxed) != of.pins ||
       seen_as_.load(std::memory_order_relaxed) != of.run)
@@ -80,7 +82,7 @@ bool ReplicaPool::is_inside(const Sight& of) const noexcept {
   return !all_finished(started_.value.load(std::memory_order_acquire)) || is_inside_below(of);
 }
 
-// The same in the runs inside this pool's, which may have been left at deadlines of their own.
+// The same for nested runs, which may have been abandoned at their own deadlines.
 bool ReplicaPool::is_inside_below(const Sight& of) const noexcept {
   for (DeviceTeam* const team : teams_) {
     if (team->pool().is_inside(of)) return true;
@@ -90,7 +92,7 @@ bool ReplicaPool::is_inside_below(const Sight& of) const noexcept {
   return inner != nullptr && inner->pool().is_inside(of);
 }
 
-// No function of this pool's runs is inside.
+// Called when no function of this pool's runs is running.
 void ReplicaPool::let_go(Unseen& out) noexcept {
   pins_.let_go(out, [this](uint32_t run) { return is_inside_below({&pins_, run}); });
 }
@@ -115,17 +117,17 @@ int32_t ReplicaPool::list_members(const Members& members, char* text, std::size_
 }
 
 int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) const noexcept {
-  // Noted first: they may return meanwhile.
+  // Collected first, because functions may return meanwhile.
   Members inside;
   for (int i = 0; i < options_.num_replicas; ++i)
     inside[static_cast<std::size_t>(i)] = seats_[i].finished.value.load(std::memory_order_acquire) != run;
   return list_members(inside, text, size);
 }
 
-// With the lock: nobody is inside any more whom a run has left at its deadline.
+// Must be called with the lock. Checks that all functions of an abandoned run have returned.
 Status ReplicaPool::check_all_out() noexcept {
   if (!overdue_) return kOk;
-  // Functions that have been told need a moment to return.
+  // Functions that were told to end need a moment to return.
   for (const int64_t start = steady_now_ns(); !all_finished() && steady_now_ns() - start < kReportGraceNs;)
     yield_this_thread();
   if (!all_finished()) {
@@ -151,8 +153,8 @@ Status ReplicaPool::overdue() noexcept {
   std::snprintf(late.expected, sizeof late.expected, "functions that return within %s", given.text);
   copy_text(late.received, "still inside its function");
   copy_text(late.hint, "the strategy refuses new runs until these have returned");
-  // Replicas that wait in a collective see the deadline too, and know who is missing: theirs is the better
-  // report. One that has only just come does not sleep yet.
+  // Replicas that wait in a collective notice the deadline too, and know which peer is missing, so their
+  // report is better. A replica that has just arrived may not be asleep yet.
   const int64_t start = steady_now_ns();
   int64_t passed = 0;
   while (passed < kComingGraceNs || (passed < kReportGraceNs && graph_.anyone_blocked())) {
@@ -164,8 +166,8 @@ Status ReplicaPool::overdue() noexcept {
   return fail(late);
 }
 
-// The lowest replica whose failure was its own; else the report that all got; else whether the run was
-// cancelled.
+// The failure of the lowest replica that did not merely react to a peer; otherwise the report that all
+// replicas got; otherwise whether the run was cancelled.
 Status ReplicaPool::outcome() const noexcept {
   const Seat* first = nullptr;
   for (int i = 0; i < options_.num_replicas; ++i) {

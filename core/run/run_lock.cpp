@@ -29,7 +29,7 @@ RunLock::Wait RunLock::wait(const Host& host, int64_t deadline_ns, Cancel* cance
     case Joined::kLocked: return Wait::kLocked;
     case Joined::kClosed: return Wait::kClosed;
   }
-  // acquire: for hand_on()'s release, what the runs before have left.
+  // acquire pairs with the release in hand_on(): makes the effects of earlier runs visible.
   const auto told = [&] { return me.word.load(std::memory_order_acquire) != Waiter::kWaiting; };
   Wait end = Wait::kCancelled;
   {
@@ -52,8 +52,8 @@ RunLock::Wait RunLock::wait(const Host& host, int64_t deadline_ns, Cancel* cance
   return end;
 }
 
-// Under the mutex, so that nobody sees the queue empty who would open a lock that is marked as queued for.
-// False: it opened meanwhile, and is the caller's.
+// Marks the lock as having a queue. Under the mutex, so that no thread finds the queue empty and opens a lock
+// that is marked. Returns false if the lock was open; the caller then owns it.
 bool RunLock::mark() noexcept {
   for (uint32_t state = kOpen;;) {
     if (state_.compare_exchange_weak(state, state == kOpen ? kHeld : kQueued, std::memory_order_acquire,
@@ -91,7 +91,7 @@ bool RunLock::bequeath(Counted& heir) noexcept {
   return true;
 }
 
-// False: it had been chosen already.
+// Returns false if the waiter had been chosen already.
 bool RunLock::leave(Waiter& waiter) noexcept {
   {
     const std::lock_guard lock(mutex_);
@@ -110,7 +110,7 @@ void RunLock::take_out(Waiter& waiter) noexcept {
   waiter.queued = false;
 }
 
-// The lock is marked as queued for: gives it to the first, or opens it where all have left.
+// The lock is marked as having a queue: hands it to the first waiter, or opens it if all have left.
 void RunLock::hand_on() noexcept {
   for (;;) {
     Waiter* next;
@@ -120,18 +120,18 @@ void RunLock::hand_on() noexcept {
       next = first_;
       heir = next == nullptr ? heir_ : nullptr;
       if (next != nullptr) take_out(*next);
-      // relaxed: the mutex orders it with those who join. The lock is still held.
+      // relaxed: the mutex orders it with joining threads. The lock is still held.
       if (first_ == nullptr && heir_ == nullptr) state_.store(kHeld, std::memory_order_relaxed);
     }
     if (heir != nullptr) return heir->release();
     if (next != nullptr) {
-      // Its word may be gone once it reads this: the wake-up takes the address alone.
+      // The waiter may destroy its word as soon as it reads this, so the wake-up uses only the address.
       const std::atomic<uint32_t>& word = next->word;
       next->word.store(Waiter::kChosen, std::memory_order_release);
       return unpark_all(word);
     }
     uint32_t held = kHeld;
-    // Somebody may have joined since.
+    // Another waiter may have joined since.
     if (state_.compare_exchange_strong(held, kOpen, std::memory_order_release, std::memory_order_relaxed))
       return;
   }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunLock: a lock that callers get in the order in which they asked, for whole runs and for short sections.
+// A FIFO lock for whole runs and for short critical sections.
 //
-// A caller that finds it open takes it by one exchange of a word. Any other caller joins a queue and sleeps
-// on a word of its own. The lock never opens while somebody queues: the thread that unlocks hands it to the
-// first in the queue, so that nobody who comes later can take it before. A caller that leaves the queue, for
-// a deadline or a cancel, may find that it has been chosen already: then it holds the lock and passes it on.
+// Without contention, locking takes one compare-and-swap. Otherwise the caller joins a queue and sleeps on a
+// word of its own. While the queue is not empty the lock never opens: unlock() hands it to the first waiter,
+// so no later caller can overtake. A waiter that leaves the queue because of a deadline or a cancellation may
+// find that it was already chosen; it then owns the lock and passes it on.
 //
-// A thread that unlocks touches nothing of the lock after that (a wake-up takes only an address), and a
-// caller that leaves the queue nothing after the mutex, which the thread that unlocks a lock with a queue
-// takes too. So a thread that finds the lock open may free the object that it lies in.
+// Invariant: a thread that finds the lock open may free the object that contains it. Therefore unlock()
+// touches nothing of the lock after it has opened it or handed it over (a wake-up uses only the address), and
+// a waiter that leaves the queue touches nothing after the mutex, which unlock() takes too while there is a
+// queue.
 #pragma once
 
 #include <atomic>
@@ -22,15 +23,14 @@ namespace dist {
 
 class RunLock {
  public:
-  // How a wait ended: the lock is the caller's; or it is not, and why.
+  // The result of waiting. Only kLocked means that the caller owns the lock.
   enum class Wait { kLocked, kDeadline, kCancelled, kClosed };
 
   bool try_lock() noexcept {
     uint32_t open = kOpen;
     return state_.compare_exchange_strong(open, kHeld, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  // Waits until `deadline_ns` of the host's clock (0: for ever), or until `cancel` (NULL: nothing) is
-  // signalled.
+  // Waits until `deadline_ns` of the host's clock (0: no limit) or until `cancel` (may be NULL) is signalled.
   Wait lock(const Host& host, int64_t deadline_ns, Cancel* cancel) noexcept;
   void lock() noexcept;
   void unlock() noexcept {
@@ -40,17 +40,18 @@ class RunLock {
     hand_on();
   }
 
-  // For good: who queues leaves, and nobody queues any more, but for who ends what the lock lies in.
+  // Permanently closes the queue: waiters leave it, and new callers are refused, except in lock_last().
   void close() noexcept;
-  // As lock(), for that one.
+  // Like lock(), but also works after close(). For the thread that destroys the containing object.
   Wait lock_last(const Host& host, int64_t deadline_ns) noexcept;
-  // Who holds it lets go of `heir` instead of opening it. False: it was open, and is the caller's.
+  // Makes the current owner release `heir` instead of opening the lock. Returns false if the lock was open;
+  // the caller then owns it.
   bool bequeath(Counted& heir) noexcept;
 
  private:
   static constexpr uint32_t kOpen = 0;
   static constexpr uint32_t kHeld = 1;
-  static constexpr uint32_t kQueued = 2;  // held, and others may wait: who unlocks looks at the queue
+  static constexpr uint32_t kQueued = 2;  // held, and there may be waiters: unlock() must look at the queue
 
   struct Waiter final : Cancel::Link {
     enum : uint32_t { kWaiting, kChosen, kCancelled, kClosed };
@@ -71,14 +72,14 @@ class RunLock {
   void hand_on() noexcept;
 
   std::atomic<uint32_t> state_{kOpen};
-  std::mutex mutex_;  // of the queue
+  std::mutex mutex_;  // protects the queue
   Waiter* first_ = nullptr;
   Waiter* last_ = nullptr;
   Counted* heir_ = nullptr;
   bool closed_ = false;
 };
 
-// Holds a lock that was taken, to the end of the scope.
+// Owns a locked RunLock until the end of the scope.
 class RunLockHolder {
  public:
   explicit RunLockHolder(RunLock& lock) noexcept : lock_(lock) {}

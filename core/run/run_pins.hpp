@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunPins: which version of each series the runs of one pool see, from the first of their members that asks until the run
-// is over. Runs inside others see what those see.
+// The version of each series that the runs of a pool see. A run pins the version when its first member asks
+// for it and keeps it until no function of the run, or of a run nested in it, is still running. Nested runs
+// see the versions of the outermost run.
 #pragma once
 
 #include <atomic>
@@ -16,18 +17,19 @@ namespace dist {
 class RunPins {
  public:
   explicit RunPins(Memory& memory) noexcept : memory_(memory) {}
-  // No run is under way: lets go of all.
+  // No run may be in progress. Releases all pins.
   ~RunPins();
   RunPins(const RunPins&) = delete;
   RunPins& operator=(const RunPins&) = delete;
 
-  // A run in which nobody asks pays for this alone.
+  // The only cost for a run that never asks for a version.
   bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
 
-  // A member of the run of this number asks. FAILED_PRECONDITION: there is no version. RESOURCE_EXHAUSTED: no memory.
+  // For a member of run number `run`. FAILED_PRECONDITION if nothing was published, RESOURCE_EXHAUSTED if
+  // there is no memory.
   Status see(uint32_t run, Versions& series, Version** out) noexcept;
 
-  // Lets go of what the runs see for which `goes_on(run)` is false. These are over.
+  // Releases the pins of all runs for which `goes_on(run)` is false; these have ended.
   template <class GoesOn>
   void let_go(Unseen& out, GoesOn&& goes_on) noexcept {
     const std::lock_guard lock(mutex_);
@@ -53,9 +55,9 @@ class RunPins {
   };
 
   Memory& memory_;
-  std::mutex mutex_;  // what follows
+  std::mutex mutex_;  // protects the members below
   Pin* first_ = nullptr;
-  Pin* spare_ = nullptr;  // that serve again
+  Pin* spare_ = nullptr;  // for reuse
   std::atomic<bool> any_{false};
 };
 

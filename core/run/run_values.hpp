@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs with arguments and results: each replica gets its components, each logical device its shards; the
-// results become one value.
+// Runs with arguments and results. Each replica receives its components of the arguments (each logical device
+// its shards), and the results are combined into one value.
 #pragma once
 
 #include <memory_resource>
@@ -14,27 +14,27 @@
 namespace dist {
 
 struct ValuesFunction {
-  // The result's reference is handed over; NULL: none.
+  // The callee passes the ownership of *out_result to the caller; NULL: no result.
   dist_status (*call)(const ValuesFunction& self, Replica& replica, Value* args, Value* kwargs,
                       Value** out_result);
-  // The host's function and its data. A late replica may call after run_values() has returned at its
-  // deadline, so nothing here points to the caller's stack.
+  // The host's function and data. A late replica may call it after run_values() has returned at its deadline,
+  // so it must not point to the caller's stack.
   void (*host_function)();
   void* user_data;
 };
 
-// What the members of one run share. Counted: a member that is late past the run's deadline still uses it.
+// The data shared by the members of one run. Counted, because a member that is late still uses it after the deadline.
 class ValuesRun final : public Counted {
  public:
-  // What a member gets of the arguments.
+  // Selects a member's part of an argument.
   using PartOf = Status (*)(Memory& memory, Value* value, int rank, ValueRef* out);
 
   ValuesRun(Memory& memory, const ValuesFunction& function, PartOf part_of, Value* args, Value* kwargs,
             int num_members);
 
-  // What every member is to run.
+  // The body for every member.
   Body body() noexcept;
-  // What each has given, once all are back; NULL: nothing.
+  // The result of each member, once all have returned; NULL: none.
   std::pmr::vector<Value*> results() const;
 
  private:
@@ -49,7 +49,7 @@ class ValuesRun final : public Counted {
   std::pmr::vector<ValueRef> results_;
 };
 
-// What a run takes: positional arguments in a list or tuple, named ones in a dictionary; both may be NULL.
+// Checks that positional arguments are a list or tuple and named ones a dictionary; both may be NULL.
 Status check_arguments(const Value* args, const Value* kwargs) noexcept;
 
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,

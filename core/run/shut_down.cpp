@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: its end while functions of the host may be inside, and the end of its threads.
+// ReplicaPool: shutting down while host functions may still be running, and ending the threads.
 //
-// A thread that is still inside at the deadline may come back to everything that the strategy has. It holds a
-// reference until then, and the last one frees the strategy. Who lets go of the reference:
+// A thread that is still inside at the deadline may return to anything that the strategy owns. It therefore
+// holds a reference until then, and the last reference frees the strategy. It is released as follows:
 //
-//     a library's thread       by its seat's fate: it lets go at its end, and nobody joins it
-//     the caller of a run      by the lock of runs: it lets go of the strategy instead of opening that
-//     a host's thread          by its seat, as it leaves
+//     a library thread       its Life is marked as an orphan: it releases the reference when it ends, and is not joined
+//     the caller of a run    through the run lock: unlocking releases the strategy instead of opening the lock
+//     a host thread          through its seat, when it leaves
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -21,7 +21,7 @@
 namespace dist {
 namespace {
 
-// After what is there already.
+// Appends to the existing text.
 void add_inside(std::span<char> text, const char* who) noexcept {
   const std::size_t used = std::strlen(text.data());
   std::snprintf(text.data() + used, text.size() - used, "%s%s", used == 0 ? "" : "; ", who);
@@ -34,7 +34,8 @@ Status ReplicaPool::shutting_down() const noexcept {
 }
 
 void ReplicaPool::refuse_runs() noexcept {
-  // seq_cst: before shut_down() cancels what has begun; a run that begins looks after its groups are clean.
+  // seq_cst: precedes the cancellation in shut_down(). A run that begins checks it after its groups are
+  // clean.
   closing_.store(true, std::memory_order_seq_cst);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().refuse_runs();
@@ -56,7 +57,7 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
       options_.keeper->retain();
       const bool updating = lock_in_turn_.load(std::memory_order_acquire);
       if (!lock_.bequeath(*options_.keeper)) {
-        options_.keeper->release();  // it has been opened just now
+        options_.keeper->release();  // the lock has been opened just now
       } else if (updating) {
         std::snprintf(inside.data(), inside.size(), "an update from outside");
       }
@@ -72,7 +73,7 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
   end_threads();
 }
 
-// Those that are inside a function of the tenant's.
+// Appends the replicas that are inside a callback of the tenant.
 void ReplicaPool::list_tenants(std::span<char> inside) const noexcept {
   const Tenant* const tenant = tenant_.load(std::memory_order_acquire);
   Members members;
@@ -81,24 +82,24 @@ void ReplicaPool::list_tenants(std::span<char> inside) const noexcept {
   if (list_members(members, who, sizeof who) > 0) add_inside(inside, who);
 }
 
-// True: the lock of runs is taken, for good. False: the time is over, and a run is under way whose functions
-// have begun, so that nobody starts another one.
+// Returns true if the run lock was taken, permanently. Returns false if the deadline expired while functions
+// of a run or an update are running; no new run can start then.
 bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
   while (lock_.lock_last(host_, deadline_ns) != RunLock::Wait::kLocked) {
     if (!all_finished(started_.value.load(std::memory_order_acquire))) return false;
-    // An update function of the host's, which no run waits for.
+    // A host's update function, which no run waits for.
     if (lock_in_turn_.load(std::memory_order_acquire)) return false;
-    // Its caller is on the way in or out, which takes no function of the host's.
+    // The caller of the run is about to enter or leave it, which involves no host function.
     yield_this_thread();
   }
-  // Those of a run that was left at its deadline.
+  // Threads of a run that was abandoned at its deadline.
   for (int i = first_library_replica(); i < options_.num_replicas; ++i)
     (void)await_finished(seats_[i], deadline_ns);
   return true;
 }
 
 void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept {
-  // Those who wait for the end of a run look again.
+  // Threads that wait for the end of a run check again.
   changed_.advance();
   for (;;) {
     const uint32_t seen = gone_.value.load(std::memory_order_acquire);
@@ -110,7 +111,8 @@ void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside
       if (idle_locked()) return;
       if (deadline_ns != 0 && left <= 0) return leave_host_threads(inside);
     }
-    // In slices: one who was about to sleep until a run ends may have missed the wake-up.
+    // Wait in short slices: a thread that was about to sleep until the end of a run may have missed the
+    // wake-up.
     constexpr int64_t kSliceNs = 1'000'000;
     const int64_t slice = left < 0 ? kSliceNs : std::min(left, kSliceNs);
     if (!spin_until(group_.policy(), changed)) gone_.sleep(seen, slice, group_.policy(), changed);
@@ -118,7 +120,7 @@ void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside
   }
 }
 
-// Under the lock: those who are inside hold the strategy.
+// Must be called under the lock. The threads that are inside get references to the strategy.
 void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
   char who[256];
   Members occupants;
@@ -132,7 +134,8 @@ void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
   add_inside(inside, who);
 }
 
-// Under the lock: a host's thread leaves its seat. What it lets go of once the lock is open; NULL: nothing.
+// Must be called under the lock. A host thread leaves its seat. Returns the reference to release once the
+// lock is open, or NULL.
 Counted* ReplicaPool::go(Seat& seat) noexcept {
   seat.occupied = false;
   changed_.advance();

@@ -89,7 +89,7 @@ Subgroup* Subgroups::make(ReplicaPool& pool, WorkerLink& link, const GroupShape&
   return made;
 }
 
-// There is room for it.
+// The capacity was reserved.
 void Subgroups::keep(Subgroup* made) noexcept {
   const std::lock_guard lock(mutex_);
   all_.push_back(made);
@@ -105,7 +105,7 @@ void Subgroups::unmake(Subgroup* made) noexcept {
   memory_.free(made, sizeof(Subgroup), alignof(Subgroup));
 }
 
-// Of those that are kept, or of one that is not.
+// For a group that was added, or for one that was not.
 void Subgroups::destroy(Subgroup* subgroup) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase(all_, subgroup);
@@ -113,11 +113,11 @@ void Subgroups::destroy(Subgroup* subgroup) noexcept {
   unmake(subgroup);
 }
 
-// A group that works of an earlier run hold, or that has members on other workers, is open in every run: they
-// come to it by another way.
+// A group is open in every run if works of an earlier run hold it, or if it has members on other workers,
+// because these reach it without open().
 void Subgroups::begin_run(const RunDeadline& deadline) noexcept {
   if (all_.empty()) return;
-  // acquire: for the store in open_now(), on a thread whose run is over.
+  // acquire pairs with the store in open_now() on a thread whose run has ended.
   const bool any_open = any_open_.load(std::memory_order_acquire);
   const std::lock_guard lock(mutex_);
   ++run_;
@@ -128,7 +128,7 @@ void Subgroups::begin_run(const RunDeadline& deadline) noexcept {
   for (Subgroup* const each : open_) {
     each->here->channel.begin_run();
     each->here->group.begin_run(deadline);
-    // relaxed: it becomes visible to members with the start of the run.
+    // relaxed: the start of the run makes it visible to members.
     each->opened.store(run_, std::memory_order_relaxed);
   }
   any_open_.store(!open_.empty(), std::memory_order_relaxed);
@@ -141,8 +141,9 @@ void Subgroups::open_now(Subgroup& subgroup, const Group& whole) noexcept {
   subgroup.here->channel.begin_run();
   group.begin_run(deadline_);
   open_.push_back(&subgroup);
-  // seq_cst: a replica that leaves says so, then looks here; this looks who has left afterwards. At least one
-  // of the two sees the other, and both look under the mutex at who has left this group.
+  // seq_cst: a leaving replica first records that it has left and then checks this; this thread stores first
+  // and then checks which replicas have left. At least one of them sees the other, and both apply the leave
+  // under the mutex.
   any_open_.store(true, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int rank = 0; rank < group.size(); ++rank) {
@@ -158,7 +159,7 @@ void Subgroups::open_now(Subgroup& subgroup, const Group& whole) noexcept {
 
 void Subgroups::leave(int seat, Status returned, const ErrorRecord& failure) noexcept {
   if (all_.empty()) return;
-  // The replica has left the group of all before: see open_now().
+  // The replica has left the group of all replicas before this; see open_now().
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!any_open_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
@@ -191,7 +192,7 @@ void Subgroups::cancel(const char* reason) noexcept {
     reason != nullptr ? each->here->group.cancel(reason) : each->here->group.cancel();
 }
 
-// As what has ended those that were open.
+// Ends the rounds in the same way as those of groups that were open.
 void Subgroups::end_rounds(Group& group) const noexcept {
   if (end_ == End::kCondemned) group.condemn(why_);
   if (end_ == End::kCancelled) has_reason_ ? group.cancel(reason_) : group.cancel();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subgroups: the groups of a strategy beside that of all replicas. What ends a run ends the rounds of all of
-// them.
+// Subgroups: the groups of a strategy that contain only some of its replicas.
 //
-// A run opens a group when a member first comes to it, so that groups which it does not use cost it nothing.
-// What has happened to the run by then happens to the group, too: replicas have left, or it has been ended.
+// A group is opened for a run when its first member uses it, so unused groups cost the run nothing. If the
+// run was ended or some replicas have already left, opening applies this to the group as well.
+//
+// Invariant: whatever ends a run ends the rounds of all its groups, whether they are open already or opened
+// later.
 #pragma once
 
 #include <atomic>
@@ -27,11 +29,11 @@ namespace dist {
 class Replica;
 class ReplicaPool;
 
-// Some replicas, as the host holds them. Programs see ids and ranks of all workers; groups and channels have the members
-// that are here.
+// A group as the host holds it. Programs use the ids and ranks of all workers; `here` has the members in this
+// process.
 struct Subgroup {
   struct Here {
-    // `link` and `shape`: where members of other workers may be in it; else NULL.
+    // `link` and `shape` are set if other workers may have members; otherwise NULL.
     Here(Memory& memory, int size, const WaitPolicy& policy, const Host& host, int64_t timeout_ns,
          const Membership& membership, const ChannelHome& home, WorkerLink* link, const GroupShape* shape)
         : group(memory, size, policy, host, timeout_ns, membership),
@@ -40,7 +42,7 @@ struct Subgroup {
                      : std::nullopt),
           channel(memory, group, home, others ? &others->meeting() : nullptr) {}
     Group group;
-    std::optional<WorkerGroup> others;  // workers that have members, where these are several
+    std::optional<WorkerGroup> others;  // workers with members, if there are several
     LazyChannel channel;
   };
 
@@ -49,44 +51,45 @@ struct Subgroup {
   int size() const noexcept {
     return here && ids.empty() ? here->group.size() : static_cast<int>(ids.size());
   }
-  // Of a replica by its id; -1: it is no member.
+  // The rank of a replica id; -1 if it is not a member.
   int rank(int32_t id) const noexcept;
-  // The meeting with members of other workers; NULL: there are none.
+  // The rendezvous with the members of other workers; NULL if there are none.
   WorkerMeeting* meeting() noexcept { return here && here->others ? &here->others->meeting() : nullptr; }
 
   ReplicaPool& pool;
-  std::atomic<uint32_t> opened{0};  // the latest run that has opened it
+  std::atomic<uint32_t> opened{0};  // the latest run in which it was opened
   const int32_t number;
-  std::pmr::vector<int32_t> ids;  // where there are several workers; else empty: the seats are the ids
-  std::optional<Here> here;       // none: no member is of this worker
+  std::pmr::vector<int32_t> ids;  // only with several workers; otherwise empty, and ids are local
+  std::optional<Here> here;       // empty if this worker has no member
 };
 
-// The replica as a member of the group. `call` is the function's name in messages.
+// The replica as a member of the group. `call` is the host's function, for messages.
 Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t timeout_ns, const char* call,
                  std::optional<Member>* out) noexcept;
 
-// OK for the ids of a group: ascending, of a strategy's replicas.
+// Checks that the ids are ascending and belong to the strategy's replicas.
 Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept;
 
 class Subgroups {
  public:
   Subgroups(Memory& memory, WaitGraph& graph, const Naming& naming, Counted* keeper)
       : memory_(memory), graph_(graph), naming_(naming), keeper_(keeper), all_(&memory), open_(&memory) {}
-  // Those that are left end with it.
+  // Destroys the remaining groups.
   ~Subgroups() {
     while (!all_.empty()) destroy(all_.back());
   }
 
-  // What all groups are made with.
+  // The settings for creating groups.
   struct Making {
     WaitPolicy policy;
     const Host& host;
     int64_t timeout_ns;
     const ChannelHome& home;
   };
-  // Outside runs. Throws std::bad_alloc.
+  // Must be called outside of runs. Throws std::bad_alloc.
   Subgroup* create(ReplicaPool& pool, std::span<const int32_t> seats, const Making& making);
-  // Of several workers, in two steps: it has its number, and is one of the groups, once all have made it.
+  // With several workers, creation has two steps: make() creates the group with its number, and keep() adds
+  // it once all workers have made theirs.
   Subgroup* make(ReplicaPool& pool, WorkerLink& link, const GroupShape& shape, int32_t number,
                  const Making& making);
   void keep(Subgroup* made) noexcept;
@@ -94,20 +97,21 @@ class Subgroups {
   int32_t latest_number() const noexcept { return latest_number_; }
   bool empty() const noexcept { return all_.empty(); }
 
-  // With no member inside.
+  // No member may be inside.
   void begin_run(const RunDeadline& deadline) noexcept;
-  // Before a member uses a group, which is here, in a run. `whole`: that of all replicas.
+  // Must be called before a member uses a group of this worker in a run. `whole` is the group of all
+  // replicas.
   void open(Subgroup& subgroup, const Group& whole) noexcept {
-    // acquire: for open_now()'s store when all is done.
+    // acquire pairs with the store at the end of open_now().
     if (subgroup.opened.load(std::memory_order_acquire) != run_) [[unlikely]]
       open_now(subgroup, whole);
   }
-  // A member of the pool has left its function, and the group of all replicas.
+  // A member of the pool has left its function and the group of all replicas.
   void leave(int seat, Status returned, const ErrorRecord& failure) noexcept;
   void condemn(const ErrorRecord& why) noexcept;
-  // Any thread, at any time; with a reason, while a run lasts.
+  // Callable from any thread at any time. With a reason, it applies only while a run lasts.
   void cancel(const char* reason) noexcept;
-  // Any thread, at any time; `visit` must not call the host.
+  // Callable from any thread at any time. `visit` must not call the host.
   template <class Visit>
   void each(Visit&& visit) {
     const std::lock_guard lock(mutex_);
@@ -115,7 +119,7 @@ class Subgroups {
   }
 
  private:
-  // What has ended the run, for groups that are opened later.
+  // How the run was ended, for groups that are opened later.
   enum class End { kNone, kCondemned, kCancelled };
   void open_now(Subgroup& subgroup, const Group& whole) noexcept;
   void end_rounds(Group& group) const noexcept;
@@ -128,16 +132,16 @@ class Subgroups {
   WaitGraph& graph_;
   const Naming naming_;
   Counted* const keeper_;
-  std::mutex mutex_;  // of what follows; runs see no change of all_
+  std::mutex mutex_;  // protects the members below; all_ does not change during a run
   std::pmr::vector<Subgroup*> all_;
-  // Those that the run has opened. There is room for all.
+  // The groups that the run has opened. Its capacity suffices for all of them.
   std::pmr::vector<Subgroup*> open_;
   std::atomic<bool> any_open_{false};
-  uint32_t run_ = 0;  // changes between runs alone
+  uint32_t run_ = 0;  // changes only between runs
   RunDeadline deadline_;
   End end_ = End::kNone;
-  ErrorRecord why_;                 // kCondemned
-  bool has_reason_ = false;         // kCancelled
+  ErrorRecord why_;                 // for kCondemned
+  bool has_reason_ = false;         // for kCancelled
   char reason_[kReasonBytes] = "";  // the same
   int32_t latest_number_ = 0;
 };

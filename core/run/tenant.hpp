@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tenant: who has the replicas between the runs, and gives all of them back when a run asks (core/serve).
+// Tenant: the interface of the idle handler, which uses the replicas between runs and returns all of them
+// when a run asks for them. core/serve implements it.
+//
+// All functions are called by the pool. Only take_all() and serve() may block for long.
 #pragma once
 
 #include <atomic>
@@ -14,34 +17,34 @@ namespace dist {
 
 class Tenant {
  public:
-  // Who asks for all replicas; it lives until give_back().
+  // A request for all replicas. It must live until give_back().
   struct Asking {
-    const char* call = "";    // the host's function, in messages
-    int64_t timeout_ns = 0;   // as the host gave it, for messages
+    const char* call = "";    // the host's function, for messages
+    int64_t timeout_ns = 0;   // as passed by the host, for messages
     int64_t deadline_ns = 0;  // of the host's clock; 0: none
     Cancel* cancel = nullptr;
   };
 
-  // Waits until all replicas are the caller's, after those who asked before. They are until give_back().
+  // Waits until the caller has all replicas, in FIFO order. It keeps them until give_back().
   virtual Status take_all(const Asking& asking) noexcept = 0;
   virtual void give_back() noexcept = 0;
-  // The same for threads of the host's that enter one by one: whether they may begin a run now. If not, they are
-  // told by told(), and ask again; or none of them wants to any more.
+  // The non-blocking form, for host threads that enter one by one. Returns whether they may begin a run now.
+  // If not, ReplicaPool::tenant_gives() tells them when to ask again; no_longer_asks() withdraws the request.
   virtual bool ask_to_enter() noexcept = 0;
   virtual void no_longer_asks() noexcept = 0;
 
-  // A replica's own thread, between runs: returns when `started` is no longer `seen`, or `stopping`. False: the replica
-  // has got another thread meanwhile, and this one is to end.
+  // Called on a replica's own thread between runs. Returns when `started` differs from `seen` or `stopping`
+  // is set. Returns false if another thread has replaced this one, which must then end.
   virtual bool serve(int rank, const std::atomic<uint32_t>& started, uint32_t seen,
                      const std::atomic<bool>& stopping) = 0;
   // `started` or `stopping` has changed.
   virtual void wake() noexcept = 0;
 
-  // The pool ends: nobody gets all replicas any more who has to wait for them.
+  // The pool is being destroyed: fails all calls that would have to wait for the replicas.
   virtual void refuse_all() noexcept = 0;
-  // Ends what runs now, as ReplicaPool::cancel().
+  // Ends the running callbacks, like ReplicaPool::cancel().
   virtual void cancel(const char* reason) noexcept = 0;
-  // Whether a function of the host's is under way on the replica.
+  // Whether a host callback is running on the replica.
   virtual bool is_inside(int rank) const noexcept = 0;
 
  protected:

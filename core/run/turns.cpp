@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: turns between the runs, in which the cross-replica context reads or writes variables. Those of
-// a strategy with host threads are in host_threads.cpp.
+// ReplicaPool: turns between runs, in which cross-replica code reads or writes variables. The turns of
+// strategies with host threads are in host_threads.cpp as well.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -19,7 +19,7 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
   const int64_t timeout_ns = options_.timeout_ns;
   const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;
   const BudgetStay stay(insider());
-  // acquire: the tenant is whole.
+  // acquire: makes the tenant's state visible.
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
   if (tenant != nullptr)
     DIST_TRY(tenant->take_all({call, std::max<int64_t>(timeout_ns, 0), deadline_ns, nullptr}));
@@ -35,7 +35,8 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
 
 Status ReplicaPool::take_turn_of_library(const char* call, int64_t deadline_ns) noexcept {
   if (!lock_.try_lock()) {
-    // Whoever leaves the queue of a strategy that ends is not waited for.
+    // The destruction of the strategy does not wait for threads that leave the queue, so this one holds a
+    // reference.
     const Ref<Counted> kept = Ref<Counted>::share(options_.keeper);
     const RunLock::Wait wait = lock_.lock(host_, deadline_ns, nullptr);
     if (wait == RunLock::Wait::kClosed) return shutting_down();

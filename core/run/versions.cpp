@@ -12,7 +12,7 @@
 namespace dist {
 
 void Unseen::let_go(Version& version) noexcept {
-  // acq_rel: what all users did comes before its end.
+  // acq_rel: the effects of all users come before the release.
   if (version.uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   version.next_unseen_ = std::exchange(first_, &version);
 }
@@ -50,7 +50,7 @@ void Versions::publish(void* content, Version::Release ending, void* user_data, 
 
 Version* Versions::see_latest() noexcept {
   const std::lock_guard lock(mutex_);
-  // relaxed: it is in use as the latest.
+  // relaxed: the version is in use because it is the latest.
   if (latest_ != nullptr) latest_->uses_.fetch_add(1, std::memory_order_relaxed);
   return latest_;
 }
@@ -65,7 +65,7 @@ void Versions::forget(Version& version) noexcept {
 Status Versions::await(int64_t number, int64_t timeout_ns) noexcept {
   const int64_t start = steady_now_ns();
   for (;;) {
-    // acquire keeps this before the look: a later release ends the wait.
+    // The acquire keeps this load before the check, so a later release ends the wait.
     const uint32_t seen = released_.value.load(std::memory_order_acquire);
     {
       const std::lock_guard lock(mutex_);
@@ -78,7 +78,7 @@ Status Versions::await(int64_t number, int64_t timeout_ns) noexcept {
   }
 }
 
-// "version 1 (2 runs), version 3 (its release has not returned)".
+// Lists for example "version 1 (2 runs), version 3 (its release has not returned)".
 Status Versions::still_seen(int64_t number, int64_t timeout_ns) noexcept {
   char list[512] = "";
   std::size_t used = 0;
@@ -101,7 +101,7 @@ Status Versions::still_seen(int64_t number, int64_t timeout_ns) noexcept {
       }
     }
     if (listed > kMostListed) add(", and %d more", listed - kMostListed);
-    // The last of them has gone just now.
+    // The last of them has been released just now.
     if (listed == 0) return kOk;
   }
   return fail(DIST_DEADLINE_EXCEEDED,

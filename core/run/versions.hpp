@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions: a series of what is replaced while runs see it, of which one is the latest. run_pins.hpp has what runs see.
+// A series of versions: data that is replaced while runs use it. The latest version is the one that new runs
+// see; run_pins.hpp records which version each run sees.
 //
-// Whoever lets go of a version does so in two steps: under whatever locks it is no longer in use, and outside of all of
-// them the host's function ends it (Unseen).
+// Invariant: the host's release callback is never called under a lock. Releasing therefore takes two steps: a
+// use ends under any locks, and `Unseen` collects the versions without users and releases them outside of all
+// locks.
 #pragma once
 
 #include <atomic>
@@ -22,7 +24,7 @@ class Version final : public Counted {
  public:
   using Release = void (*)(void* content, void* user_data);  // the host's
 
-  // In use as the latest one.
+  // Starts with one use: being the latest version.
   Version(Memory& memory, Versions& series, void* content, Release ending, void* user_data) noexcept
       : Counted(memory),
         series_(Ref<Versions>::share(&series)),
@@ -44,14 +46,14 @@ class Version final : public Counted {
   const Release release_;
   void* const user_data_;
   int64_t number_ = 0;
-  std::atomic<int64_t> uses_{1};  // as the latest, and by each run that sees it
-  // Of those that have not been released, by number.
+  std::atomic<int64_t> uses_{1};  // being the latest one, and each run that sees it
+  // Links the versions that have not been released, by number.
   Version* next_ = nullptr;
   Version* previous_ = nullptr;
   Version* next_unseen_ = nullptr;
 };
 
-// Versions that nobody uses any more. Its end, which is outside of all locks, releases them.
+// Collects versions without users. Its destructor, which must run outside of all locks, releases them.
 class Unseen {
  public:
   Unseen() noexcept = default;
@@ -62,9 +64,9 @@ class Unseen {
   Unseen(const Unseen&) = delete;
   Unseen& operator=(const Unseen&) = delete;
 
-  // One use is over. Also under locks.
+  // Ends one use. May be called under locks.
   void let_go(Version& version) noexcept;
-  // What the other one has.
+  // Takes over the versions of `other`.
   void take(Unseen& other) noexcept;
   void release() noexcept;
 
@@ -76,15 +78,16 @@ class Versions final : public Counted {
  public:
   explicit Versions(Memory& memory) noexcept : Counted(memory) {}
 
-  // Throws std::bad_alloc, and nothing has changed.
+  // Throws std::bad_alloc and then changes nothing.
   void publish(void* content, Version::Release ending, void* user_data, int64_t* out_number);
-  // The number of the latest one; 0: there is none.
+  // The number of the latest version; 0 if there is none.
   int64_t latest() const noexcept { return number_.load(std::memory_order_acquire); }
-  // The latest one, with a use of it for the caller; NULL: there is none.
+  // The latest version, with a use that the caller must end; NULL if there is none.
   Version* see_latest() noexcept;
-  // Until all before `number` have been released, at most `timeout_ns` (0: not at all; < 0: no limit).
+  // Waits until all versions before `number` are released, at most `timeout_ns` (0: do not wait; < 0: no
+  // limit).
   Status await(int64_t number, int64_t timeout_ns) noexcept;
-  // Nobody publishes any more, nor begins to see one.
+  // Refuses further versions and readers.
   void close() noexcept;
 
  private:
@@ -93,12 +96,12 @@ class Versions final : public Counted {
   void forget(Version& version) noexcept;
   Status still_seen(int64_t number, int64_t timeout_ns) noexcept;
 
-  std::mutex mutex_;  // what follows; the number is written under it
+  std::mutex mutex_;  // protects the members below; the number is written under it
   Version* latest_ = nullptr;
-  Version* first_ = nullptr;  // of those that have not been released, by number
+  Version* first_ = nullptr;  // versions that have not been released, by number
   Version* last_ = nullptr;
   std::atomic<int64_t> number_{0};
-  Word released_;  // how often one has been
+  Word released_;  // counts released versions
 };
 
 }  // namespace dist

@@ -40,7 +40,8 @@ WorkerGroup::WorkerGroup(Memory& memory, WorkerLink& link, Group& group, const H
 WorkerGroup::~WorkerGroup() { link_.remove(*this); }
 
 void WorkerGroup::begin_run() noexcept {
-  // Who has been left inside at a run's deadline may be on its way out. Nobody is in a group that has not met.
+  // Functions of an abandoned run may be about to return. If the group has not been used, none of them is in
+  // it.
   if (meeting_.joined() || failed_.load(std::memory_order_relaxed)) {
     const std::lock_guard lock(mutex_);
     failed_.store(false, std::memory_order_relaxed);
@@ -62,11 +63,11 @@ void WorkerGroup::leave(Status returned, const ErrorRecord& failure) noexcept {
     }
     failed_.store(true, std::memory_order_relaxed);
   }
-  // acq_rel: the last one sees what the others have left.
+  // acq_rel: the last one sees the results of the others.
   if (inside_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (!meeting_.joined() && !failed_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  // Of a cancelled run its end says more than members that have returned well.
+  // If the run was cancelled, its end is more informative than members that returned OK.
   if (closed_.load(std::memory_order_relaxed) || (returned_.ok() && group_.cancelled())) return;
   meeting_.leave(returned_, failure_);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerGroup: what a group of some replicas has of the other workers that have members in it. Its meeting is a part of
-// that of all replicas (core/comm/workers.hpp), and the WorkerLink begins and ends its runs.
+// The connection of a group to its members in other workers. Its rendezvous (WorkerMeeting) uses a subset of
+// the connections of the group of all replicas (core/comm/workers.hpp). WorkerLink begins and ends its runs.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,15 @@ namespace dist {
 
 class WorkerLink;
 
-// Who is in a group, of all workers and of this one.
+// The members of a group: in all workers, and in this one.
 struct GroupShape {
-  // `ids` ascend, and are those of replicas. Throws std::bad_alloc.
+  // `ids` must be ascending and valid. Throws std::bad_alloc.
   GroupShape(Memory& memory, std::span<const int32_t> ids, const WorkerMeeting& all);
 
   std::pmr::vector<int32_t> ids;
-  std::pmr::vector<int32_t> seats;  // of the members that are here
-  std::pmr::vector<int> workers;    // that have members
-  std::pmr::vector<int> members;    // of each of these
+  std::pmr::vector<int32_t> seats;  // local ranks of the members in this worker
+  std::pmr::vector<int> workers;    // workers that have members
+  std::pmr::vector<int> members;    // number of members in each of these workers
 
   bool is_here() const noexcept { return !seats.empty(); }
   bool spans_workers() const noexcept { return workers.size() > 1; }
@@ -37,8 +37,8 @@ struct GroupShape {
 
 class WorkerGroup {
  public:
-  // `group`: of the members that are here, of which there is one at least; it and the link outlive this. Between runs.
-  // Throws std::bad_alloc.
+  // `group` has the members of this worker, at least one; it and the link must outlive this object. Must be
+  // called between runs. Throws std::bad_alloc.
   WorkerGroup(Memory& memory, WorkerLink& link, Group& group, const Host& host, const GroupShape& shape);
   ~WorkerGroup();
   WorkerGroup(const WorkerGroup&) = delete;
@@ -47,9 +47,11 @@ class WorkerGroup {
   WorkerMeeting& meeting() noexcept { return meeting_; }
 
   void begin_run() noexcept;
-  // A member has left its function. The others hear of the last one at once, if they may wait for it.
+  // A member has left its function. When the last one leaves, workers that may wait for it are notified
+  // immediately.
   void leave(Status returned, const ErrorRecord& failure) noexcept;
-  // The run is over here; `parts` are those that the whole says have left.
+  // The run has ended here. `parts` is the set of workers that have left, according to the group of all
+  // replicas.
   void end_run(uint64_t parts, Status outcome, const ErrorRecord& why) noexcept;
 
  private:
@@ -60,9 +62,9 @@ class WorkerGroup {
   WorkerMeeting meeting_;
   std::atomic<int> inside_{0};
   std::atomic<bool> closed_{false};  // by end_run()
-  std::atomic<bool> failed_{false};  // a member has
-  std::mutex mutex_;                 // of what follows, and of leaving against the next run
-  Status returned_;                  // the members' first failure; one of their own, where there is any
+  std::atomic<bool> failed_{false};  // a member has failed
+  std::mutex mutex_;                 // protects the members below, and orders leave() before the next run
+  Status returned_;  // first failure of a member; preferably one that was not caused by a peer
   ErrorRecord failure_;
 };
 

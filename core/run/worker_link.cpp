@@ -120,7 +120,7 @@ void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
 uint32_t WorkerLink::to_announce() noexcept {
   uint32_t all = asked_.load(std::memory_order_relaxed);
   if (me() != 0) return all;
-  // What one worker has asked for holds for all of them from here on.
+  // A request of one worker applies to all of them from here on.
   all |= replicas_.announced_by_others();
   asked_.fetch_or(all, std::memory_order_relaxed);
   if (reform_due()) all |= kReformDue;
@@ -165,7 +165,7 @@ Status WorkerLink::reduce(dist_reduce_op op, int32_t numerics, std::span<const d
 
 Status WorkerLink::join(const dist_tensor& mine, int32_t axis, ValueRef* out) {
   begin_turn();
-  // The sizes first, since the result must be made before the tensors meet.
+  // The sizes first, because the result must be allocated before the tensors are exchanged.
   int64_t size = mine.shape[axis];
   const int64_t one = 1;
   dist_tensor total{&size, DIST_I64, 1, &one, nullptr};

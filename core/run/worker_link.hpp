@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerLink: what a strategy has of the other workers: the transport to them, the meeting of all replicas, and a meeting
-// of one member each for what the cross-replica context does. Both take part in the same runs, which are those of the
-// strategy and, between them, what operations from outside need others for.
+// The connection of a strategy to the other workers. It has the transport and two rendezvous (WorkerMeeting):
+// one for all replicas, and one with a single leader ("carrier") of each worker, for operations in
+// cross-replica context.
+//
+// Invariant: both rendezvous count the same runs. These are the runs of the strategy and, between them, the
+// turns of the cross-replica context that needed other workers.
 #pragma once
 
 #include <atomic>
@@ -34,10 +37,11 @@ class WorkerGroup;
 
 class WorkerLink final : public AcrossWorkers {
  public:
-  // How the others are reached. Joined once; what nobody keeps is closed.
+  // The connection to the other workers, before a WorkerLink uses it. Joined once; closed on destruction
+  // unless moved.
   class Way {
    public:
-    // Nothing leads to the others, because of `why`, a sentence without its end.
+    // There is no connection because of `why`, a sentence without a period.
     explicit Way(const char* why = "") noexcept { std::snprintf(why_, sizeof why_, "%s", why); }
     Way(Way&& other) noexcept
         : network_(std::move(other.network_)), transport_(std::exchange(other.transport_, nullptr)) {
@@ -46,7 +50,7 @@ class WorkerLink final : public AcrossWorkers {
     Way& operator=(Way&&) = delete;
     ~Way() { close(); }
     static Status join(Network& network, int num_workers, int me, std::optional<Way>* out) noexcept;
-    // NULL: there is none.
+    // May be NULL.
     Network* network() const noexcept { return network_.get(); }
     Transport* transport() const noexcept { return transport_; }
     const char* why() const noexcept { return why_; }
@@ -60,56 +64,63 @@ class WorkerLink final : public AcrossWorkers {
     char why_[sizeof ErrorRecord::message];
   };
 
-  // What worker 0 announces at the end of a run, for all workers from there on; and what another one asks it to. Bits.
+  // Flags that worker 0 announces to all workers at the end of a run, and that another worker can ask it to
+  // announce.
   enum Announcement : uint32_t { kReformDue = 1, kPreempted = 2, kGraceOver = 4 };
 
   struct Options {
     int me;
-    std::span<const int> replicas;  // of each worker
-    std::span<const int> numbers;   // in the cluster, of those that take part; empty: all do
-    int64_t timeout_ns;             // the group's
-    std::size_t cache_bytes;        // of the last-level cache
-    std::size_t staging_bytes;      // 0: the meetings' default
-    Arena* helpers;                 // where asynchronous collectives go on; NULL: where somebody waits
-    Recorder* recorder;             // of what the cross-replica context does
+    std::span<const int> replicas;  // number of replicas of each worker
+    // Numbers in the cluster of the participating workers; empty: all participate.
+    std::span<const int> numbers;
+    int64_t timeout_ns;         // of the group
+    std::size_t cache_bytes;    // size of the last-level cache
+    std::size_t staging_bytes;  // 0: the default of WorkerMeeting
+    Arena* helpers;             // runs asynchronous collectives; NULL: waiting threads do
+    Recorder* recorder;         // for operations in cross-replica context
   };
-  // `group`: of this worker's replicas. Throws std::bad_alloc.
+  // `group` has this worker's replicas. Throws std::bad_alloc.
   WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
 
   WorkerMeeting& meeting() noexcept { return replicas_; }
   Crossings& crossings() noexcept { return crossings_; }
   SharedTransport& transport() noexcept { return transport_; }
-  // Groups of some replicas, which are in the runs too: between runs. add() throws std::bad_alloc.
+  // Adds or removes a subgroup, which then takes part in all runs. Must be called between runs. add() throws
+  // std::bad_alloc.
   void add(WorkerGroup& group) { groups_.push_back(&group); }
   void remove(WorkerGroup& group) noexcept;
   const Way& way() const noexcept { return way_; }
-  // Peers hear that this worker has left. Any thread, also while a replica is inside a collective.
+  // Tells the peers that this worker has left. Callable from any thread, even while a replica is in a
+  // collective.
   void close() noexcept { way_.close(); }
 
-  // A run of the strategy, after its group's has begun; and its end, however it ends.
+  // Must be called for each run of the strategy: after its group has begun the run, and when the run has
+  // ended for any reason.
   void begin_run(const RunDeadline& deadline) noexcept;
   void end_run(Status outcome, const ErrorRecord& why) noexcept;
-  // A run that had no turn here. Any thread: the next one to begin is told of it, and counted, before.
+  // Records a run that failed before it got its turn. The next run to begin counts and reports it first.
+  // Callable from any thread.
   void owe(const ErrorRecord& why) noexcept;
-  // Between two runs, with none under way: what the cross-replica context does is a run of the workers, from when it
-  // first needs them.
+  // Must be called between two runs. The cross-replica operations of a turn form one run of the workers,
+  // which begins when the first of them needs another worker.
   void begin_turn() noexcept;
   void end_turn(uint64_t failures_before) noexcept;
 
-  // Between runs: what worker 0 has announced at the end of the latest one, which is waited for until `cancelled` is true.
+  // Between runs: reads what worker 0 announced at the end of the latest run. Waits for it until `cancelled`
+  // is true.
   Status hear_leader(const std::atomic<bool>& cancelled, uint32_t* out_announced) noexcept {
     return replicas_.hear_leader(cancelled, out_announced);
   }
-  // Any thread, also a signal's handler: worker 0 is to announce it.
+  // Asks worker 0 to announce `what`. Callable from any thread and from a signal handler.
   void ask_for(Announcement what) noexcept { asked_.fetch_or(what, std::memory_order_relaxed); }
-  // At the others: worker 0 is, and has not ended as it should.
+  // On workers other than 0: whether worker 0 was lost without leaving in order.
   bool leader_lost() const noexcept {
     return me() != 0 && replicas_share_.lost(0) && !replicas_share_.left(0);
   }
-  // At worker 0: somebody is lost, or wants to be let in.
+  // On worker 0: whether a worker is lost or a new one wants to join.
   bool reform_due() const noexcept;
 
-  // What ends a run, from any thread.
+  // End the current run. Callable from any thread.
   void cancel(const char* reason) noexcept;
   void condemn(const ErrorRecord& why) noexcept { carriers_group_.condemn(why); }
 
@@ -123,7 +134,7 @@ class WorkerLink final : public AcrossWorkers {
   Status largest(std::span<int64_t> words, const char* tag, uint64_t detail) override;
 
  private:
-  // No group of replicas has it.
+  // A group number that no group of replicas has.
   static constexpr int32_t kCarriers = -1;
 
   uint32_t to_announce() noexcept;
@@ -138,7 +149,7 @@ class WorkerLink final : public AcrossWorkers {
   Recorder* const recorder_;
   Way way_;
   UnreachableTransport unreachable_;
-  std::optional<SubsetTransport> some_;  // where not all of the cluster take part
+  std::optional<SubsetTransport> some_;  // used if some workers of the cluster do not participate
   SharedTransport transport_;
   Crossings crossings_;
   SharedTransport::Share replicas_share_;
@@ -147,11 +158,11 @@ class WorkerLink final : public AcrossWorkers {
   Group carriers_group_;
   WorkerMeeting carriers_;
   std::pmr::vector<WorkerGroup*> groups_;
-  bool open_ = false;  // a run
+  bool open_ = false;  // a run is in progress
   std::atomic<uint32_t> asked_{0};
   std::mutex owing_;
   int owed_ = 0;
-  ErrorRecord owed_why_;  // of the latest
+  ErrorRecord owed_why_;  // of the latest one
 };
 
 }  // namespace dist

@@ -28,7 +28,7 @@ Status begin(Replica& replica, const Member& member, Call& call, const Later& la
   return channel_of(replica, later.group).get().issue(member, call, replica.works(), later.cancel, out);
 }
 
-// Without oneTBB's threads, work goes on when its members come by.
+// Without oneTBB threads, works advance only when their members call libdist.
 void advance_works(Replica& replica) noexcept {
   if (replica.pool().channel().home().helpers == nullptr) replica.works().advance();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a replica begins, plans or makes a collective, beside the works that it has under way.
+// Starts, plans or executes a collective in a replica. Works already in progress in that replica advance
+// meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +15,24 @@
 
 namespace dist {
 
-// How a collective is made that its member does not wait for.
+// Options of a collective that its member does not wait for.
 struct Later {
   const Subgroup* group;   // NULL: all replicas
-  Cancel* cancel;          // ends it; NULL: nothing does
-  bool planned;            // made now, and begun any number of times; else it begins now
-  int64_t bytes_per_pack;  // of a plan, about; 0: as the strategy says
+  Cancel* cancel;          // may be NULL
+  bool planned;            // only prepare it, to be started any number of times; otherwise start it now
+  int64_t bytes_per_pack;  // approximate, for plans; 0: the strategy's default
 };
 Status begin(Replica& replica, const Member& member, Call& call, const Later& later, Ref<Work>* out);
 
 void advance_works(Replica& replica) noexcept;
 
-// Makes a collective, and waits for it.
+// Executes a collective and waits for it.
 inline Status collective_of(Replica& replica, const Member& member, Call& call) noexcept {
   if (!replica.works().empty()) advance_works(replica);
   return collective(member, call);
 }
 
-// Calls body(), which makes a collective of the group; the cancel object ends it.
+// Calls body(), which executes a collective of the group. The cancel object ends it.
 template <class Body>
 Status ended_by(Cancel& cancel, Group& group, Body&& body) {
   GroupCancelLink link(group);

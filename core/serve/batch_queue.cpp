@@ -36,7 +36,7 @@ bool BatchQueue::arrive(Entry& entry, int64_t now_ns) noexcept {
   return true;
 }
 
-// Of its bucket.
+// Removes it from its bucket.
 void BatchQueue::take_out(Entry& entry) noexcept {
   Bucket& bucket = buckets_[static_cast<std::size_t>(entry.bucket)];
   entry.queued = false;
@@ -75,8 +75,8 @@ bool BatchQueue::is_due(int64_t now_ns) const noexcept {
                                      [&](const Bucket& each) { return is_due(each, now_ns); });
 }
 
-// Whether the bucket's turn to fill room has come: no other one that is due has somebody who comes before its first. So a
-// bucket that is never without newcomers leaves room to the others.
+// Whether the bucket may fill the room of an instance: no other due bucket has an entry that comes before its
+// first one. So a bucket with a constant stream of arrivals cannot starve the others.
 bool BatchQueue::is_first(const Bucket& bucket, int64_t now_ns) const noexcept {
   const Queued* const first = bucket.lines.first();
   return first != nullptr && std::none_of(buckets_.begin(), buckets_.end(), [&](const Bucket& each) {
@@ -130,7 +130,7 @@ int32_t BatchQueue::greatest_of(int instance) const noexcept {
 void BatchQueue::join(Lane& lane, int instance, Entry& entry) noexcept {
   take_out(entry);
   if (lane.items.empty()) --empty_;
-  lane.items.push_back(&entry);  // within what is reserved
+  lane.items.push_back(&entry);  // the capacity was reserved
   lane.bytes += entry.bytes;
   entry.instance_ = instance;
   ++active_;
@@ -146,7 +146,7 @@ std::size_t BatchQueue::form(int instance, int64_t now_ns, std::span<Entry*> out
     for (Entry* const each : own.items) {
       if (each->bucket == which && !each->held && !each->told) out[count++] = each;
     }
-    // Who waits for no others joins, and so does everybody where the step begins anyway.
+    // Entries join if their bucket is due, or if the step starts anyway.
     if ((count > 0 || is_due(bucket, now_ns)) && is_first(bucket, now_ns)) {
       while (bucket.waiting > 0) {
         auto& first = static_cast<Entry&>(*bucket.lines.first());

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchQueue: which items wait, which an instance has, and who is in its next step. A state machine: no thread, no lock, no
-// clock, and after it has been made no memory.
+// The items of a batcher: which ones wait, which instance has which, and which form the next step. A state
+// machine without threads, locks or clock; it allocates only on construction.
 //
-// Entries wait by bucket, in each by priority and then by arrival. An instance that forms a step (form()) takes a bucket in
-// turn: its own items of that, and then those that wait, as far as there is room. A bucket whose entries wait may be joined
-// once it is due: a step would be full of it, or the one that came first has waited long enough; or where the instance has
-// items of it already. But room goes to the bucket with the one that comes first of all that are due.
+// Items wait in buckets, each ordered by priority and then by arrival. To form a step, an instance picks a
+// bucket round robin, takes its own items from it, and fills the remaining room with waiting ones.
+//
+// A bucket is due if its waiting items would fill a step, or if its oldest item has waited for max_delay_ns.
+// Waiting items can join a step only if their bucket is due, or if the instance already has items of that
+// bucket. Among the due buckets, the one whose first item comes first has precedence for the room of an
+// instance.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +25,18 @@ namespace dist {
 class BatchQueue {
  public:
   struct Options {
-    int max_items = 32;        // of a step, and of an instance
-    int64_t max_delay_ns = 0;  // how long an entry waits for others
+    int max_items = 32;        // maximum per step and per instance
+    int64_t max_delay_ns = 0;  // how long an item waits for others
     std::size_t max_waiting = 1024;
-    int64_t max_bytes = 0;  // of an instance's items; 0: any number
+    int64_t max_bytes = 0;  // maximum for the items of an instance; 0: no limit
     int num_buckets = 1;
   };
   class Entry : public Queued {
    public:
     int bucket = 0;
     int64_t bytes = 0;
-    bool held = false;  // it is in no step for now
-    bool told = false;  // it is to end, when its step is over
+    bool held = false;  // excluded from steps for now
+    bool told = false;  // ends when its step is over
     // The instance that has it; -1: none.
     int instance() const noexcept { return instance_; }
     bool in_step() const noexcept { return in_step_; }
@@ -50,35 +53,37 @@ class BatchQueue {
   // Throws std::bad_alloc.
   BatchQueue(Memory& memory, int num_instances, const Options& options);
 
-  // False: as many wait as may. Its bucket, bytes (within the limit), priority and deadline are set.
+  // Adds an item, whose bucket, bytes (within the limit), priority and deadline are set. Returns false if the
+  // queue is full.
   bool arrive(Entry& entry, int64_t now_ns) noexcept;
-  // It ends: it waits, or an instance has it.
+  // Removes an item that ends, whether it waits or an instance has it.
   void leave(Entry& entry) noexcept;
-  // The one whose deadline is first, in the queue or on an instance; NULL: none.
+  // The item with the earliest deadline, waiting or on an instance; NULL: none.
   Entry* first_deadline() const noexcept { return static_cast<Entry*>(deadlines_.first()); }
-  // It has been told; the deadline counts no more.
+  // Marks the item as told to end. Its deadline no longer counts.
   void tell(Entry& entry) noexcept;
 
-  // Who is in the instance's next step, in order; `out` has room for max_items. 0: nobody. They are in it until end_step().
+  // Stores the items of the instance's next step in `out`, which has room for max_items, and returns their
+  // number. They stay in the step until end_step().
   std::size_t form(int instance, int64_t now_ns, std::span<Entry*> out) noexcept;
   void end_step(int instance) noexcept;
   bool is_stepping(int instance) const noexcept { return lane(instance).stepping; }
 
-  // Whether the instance has items of its own for a step.
+  // Whether the instance has items of its own that a step can process.
   bool has_own(int instance) const noexcept;
-  // The instance's items, those in a step too.
+  // All items of the instance, including those in a step.
   std::span<Entry* const> items(int instance) const noexcept { return lane(instance).items; }
-  // Whether those who wait may begin a step, and the instance has room for the first of them.
+  // Whether waiting items can start a step, and whether the instance has room for the first of them.
   bool is_due(int64_t now_ns) const noexcept;
   bool could_join(int instance, int64_t now_ns) const noexcept;
   bool has_empty_instance() const noexcept { return empty_ > 0; }
-  // When a bucket will be due by time alone, of those that are not due yet; 0: none.
+  // When the next bucket becomes due because of its delay; 0: never.
   int64_t due_at(int64_t now_ns) const noexcept;
-  // The greatest priority of those who wait, and of an instance's items.
+  // The highest priority among the waiting items and among the items of an instance.
   int32_t greatest_waiting() const noexcept;
   int32_t greatest_of(int instance) const noexcept;
 
-  // Anyone who waits, and anyone whom an instance has; NULL: nobody is left.
+  // Any waiting item, or else any item of an instance; NULL: none left.
   Entry* any_waiting() const noexcept;
   std::size_t num_waiting() const noexcept { return waiting_; }
   std::size_t num_active() const noexcept { return active_; }
@@ -92,11 +97,11 @@ class BatchQueue {
     Entry* newest = nullptr;
     std::size_t waiting = 0;
   };
-  struct Lane {  // of an instance
+  struct Lane {  // for each instance
     explicit Lane(Memory& memory) : items(&memory) {}
     std::pmr::vector<Entry*> items;  // in the order of joining
     int64_t bytes = 0;
-    int turn = 0;  // the bucket that is looked at first
+    int turn = 0;  // the bucket to look at first
     bool stepping = false;
   };
 
@@ -114,7 +119,7 @@ class BatchQueue {
   DeadlineHeap deadlines_;
   std::size_t waiting_ = 0;
   std::size_t active_ = 0;
-  int empty_ = 0;  // instances without an item
+  int empty_ = 0;  // instances without items
   uint64_t ticket_ = 0;
 };
 

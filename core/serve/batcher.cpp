@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batcher: items from their submission to their end. What its steps do is in step.cpp.
+// Batcher: items from submission to completion. Their steps are in step.cpp.
 #include "core/serve/batcher.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Batcher::~Batcher() {
   free_steps();
 }
 
-// One that stands in line and one that is under way, of each instance; one for any, and one that is taken out of the line.
+// Two per instance (one queued, one running), one for any instance, and one that was removed from the queue.
 std::size_t Batcher::num_steps_at_work() const noexcept { return 2 * armed_.size() + 2; }
 
 void Batcher::add_step(Step& step) noexcept {
@@ -58,16 +58,16 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
   }
   for (;;) {
     {
-      // Steps without items, which stand in line yet.
+      // Steps without items that are still queued.
       const std::lock_guard lock(batcher->mutex_);
       for (Step* each = batcher->steps_; each != nullptr; each = each->next_of_all) {
         if (!instances.withdraw_step(*each)) continue;
         batcher->leave_line(*each);
         batcher->put_away(*each);
-        batcher->release();  // the host's handle is left
+        batcher->release();  // only the host's handle is left
       }
       if (batcher->steps_out_ == batcher->steps_left_) {
-        // What a function that has been left alone has, it lets go of when it returns.
+        // An abandoned function releases what it uses when it returns.
         std::size_t left = 0;
         for (const Item* each = batcher->left_; each != nullptr; each = each->next_left)
           left += each->is_used_once() ? 1 : 0;
@@ -83,7 +83,7 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
   return kOk;
 }
 
-// The smallest that holds it; -1: none does.
+// The smallest bucket that is large enough; -1: none.
 int Batcher::bucket_of(int64_t length) const noexcept {
   if (options_.buckets.empty()) return 0;
   const auto found = std::lower_bound(options_.buckets.begin(), options_.buckets.end(), length);
@@ -181,7 +181,7 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
   return kOk;
 }
 
-// Whether the clock has to look earlier than it knows. Under the mutex.
+// Whether the clock thread must check earlier than planned. Must be called under the mutex.
 bool Batcher::is_sooner(int64_t now_ns) noexcept {
   const int64_t next_ns = next_event(now_ns);
   if (next_ns == 0 || (next_ns_ != 0 && next_ns_ <= next_ns)) return false;
@@ -203,16 +203,17 @@ void Batcher::count(int64_t* out_waiting, int64_t* out_active) noexcept {
   *out_active = static_cast<int64_t>(queue_.num_active());
 }
 
-// ---- Ends ----
+// ---- Completion ----
 
-// How it is to end now, under the mutex; DIST_OK: it goes on. Once it is to end, it stays so.
+// Whether and how the item must end now; DIST_OK: it continues. Never changes back. Must be called under the
+// mutex.
 dist_status Batcher::over_as(const Item& item, int64_t now_ns) const noexcept {
   if (item.cancel_asked.load(std::memory_order_relaxed)) return DIST_CANCELLED;
   if (item.deadline_ns != 0 && now_ns >= item.deadline_ns) return DIST_DEADLINE_EXCEEDED;
   return item.told ? closing_.code : DIST_OK;
 }
 
-// Why it is over as that. Under the mutex.
+// The report for that. Must be called under the mutex.
 ErrorRecord Batcher::why_over(const Item& item, dist_status as) const noexcept {
   ErrorRecord why;
   why.code = as;
@@ -230,7 +231,7 @@ ErrorRecord Batcher::why_over(const Item& item, dist_status as) const noexcept {
   return why;
 }
 
-// It leaves the queue, and is counted. Under the mutex; `now` is a stamp.
+// Removes the item from the queue and counts it. `now` is a timestamp. Must be called under the mutex.
 void Batcher::leave(Item& item, dist_status outcome, uint64_t now) noexcept {
   item.outcome = outcome;
   numbers_.ended[static_cast<std::size_t>(end_of(outcome))].add(1);
@@ -247,7 +248,8 @@ void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
     if (item.ended()) return;
     item.cancel_asked.store(true, std::memory_order_relaxed);
     const bool waits = item.queued;
-    // One in a step ends with that; one that has not arrived yet, before it does; one that is about to end anyway has left.
+    // An item in a step ends with the step; one that has not arrived yet ends on arrival; one that is ending
+    // has left already.
     if (item.in_step()) return tell(item);
     if (!waits && item.instance() < 0) return;
     leave(item, why.code, instances_->stamp());
@@ -303,7 +305,7 @@ void Batcher::end_all(const ErrorRecord& why) noexcept {
 
 void Batcher::has_room_again(Item& item) noexcept {
   const std::lock_guard lock(mutex_);
-  // A step may have been there since the caller looked.
+  // A step may have included it since the caller checked.
   if (!item.held || item.is_full()) return;
   item.held = false;
   if (const int instance = item.instance(); instance >= 0) arm(instance);

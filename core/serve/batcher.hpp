@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batcher: items, and the steps on instances that answer them.
+// A batcher: it collects items and processes them in steps. A step is one call of a host function on one
+// instance.
 //
-// A step stands in the instances' queue as a request does (Step), for a certain instance, which has items, or for any, which
-// those that wait may join. There is one of each instance's own there at a time, and one for any. When an instance takes it, the
-// queue of items says who is in it; when it is over, the instance's next one stands in line, if there is anybody for it.
+// A step is queued in the instances' queue like a request (Step). It is meant either for one instance, which
+// has items, or for any instance, so that waiting items can join. At most one step per instance and one for
+// any instance are queued at a time. When an instance takes a step, the item queue decides which items are in
+// it. When it is over, the next step of that instance is queued if it has items.
 //
-// The mutex is that of the queue of items. The instances' mutex may be taken under it, and nothing of the host's is called there.
+// Lock order: `mutex_` protects the item queue, and the instances' mutex may be taken under it. No host
+// callback is called under either.
 #pragma once
 
 #include <atomic>
@@ -30,10 +33,11 @@ class Batcher final : public Counted {
   struct Options {
     explicit Options(Memory& memory) : buckets(&memory) {}
     BatchQueue::Options queue;
-    std::pmr::vector<int64_t> buckets;  // ascending; none: one bucket of all lengths
+    // Upper bounds in ascending order; empty: one bucket for all lengths.
+    std::pmr::vector<int64_t> buckets;
     bool continuous = false;
     int max_results = 16;
-    // The host's functions; NULL: none.
+    // The host's functions; may be NULL.
     dist_status (*step)(Replica& replica, class Batch& batch, const Options& self) = nullptr;
     void (*host_step)() = nullptr;
     void (*free)(void (*function)(), void* what, void* user_data) = nullptr;
@@ -41,7 +45,7 @@ class Batcher final : public Counted {
     void (*free_result)() = nullptr;
     void* user_data = nullptr;
   };
-  // What a host asks for beside a Submission.
+  // The properties of an item besides those of its Submission.
   struct Place {
     int64_t length = 0;
     int64_t bytes = 0;
@@ -53,25 +57,27 @@ class Batcher final : public Counted {
   Status submit(const Submission& given, const Place& place, Item** out);
   void count(int64_t* out_waiting, int64_t* out_active) noexcept;
   const ItemNumbers& numbers() const noexcept { return numbers_; }
-  // FAILED_PRECONDITION where it has items, or works of them are left.
+  // Fails with FAILED_PRECONDITION if it has items, or if handles of its items exist.
   static Status destroy(Batcher* batcher) noexcept;
 
   // ---- For the instances ----
-  // Ends those whose deadline is over and begins the steps that are due. When there is something to do next; 0: never.
+  // Ends the items whose deadline has expired and starts the steps that are due. Returns the time of the next
+  // event; 0: none.
   int64_t tend() noexcept;
-  // Ends all items, those in a step when that is over.
+  // Ends all items; those in a step end when the step is over.
   void end_all(const ErrorRecord& why) noexcept;
-  // Of the same strategy: by its number, the least that no other one had when it was made.
+  // Link in the strategy's list of batchers. The number is the lowest one that was free when this batcher was
+  // created.
   Batcher* next = nullptr;
   int number = 0;
 
-  // An instance is left alone with a function that has not returned, and nothing of the host's is called. First, there are as
-  // many steps as it takes without the one that is inside.
+  // The next three functions abandon an instance whose function is stuck; they call no host function. First:
+  // makes sure that there are enough steps without the one that is stuck.
   Status provide_step() noexcept;
-  // Then, until another thread serves there: all its items leave, and lie at the front of the chain by next_to_end;
-  // `running` is what it runs.
+  // Second: removes all items of the instance and puts them at the front of the chain linked by next_to_end.
+  // They stay removed until another thread serves the instance. `running` is the stuck request.
   void leave_alone(int instance, Request& running, Item** chain) noexcept;
-  // Then each ends. `stuck`: what is said of the function.
+  // Third, for each item before it ends: its report. `stuck` describes the function.
   ErrorRecord why_left(const Item& item, const ErrorRecord& stuck) noexcept;
 
   // ---- For items ----
@@ -118,26 +124,27 @@ class Batcher final : public Counted {
   const Options options_;
   std::mutex mutex_;
   BatchQueue queue_;
-  Step* steps_ = nullptr;  // all
+  Step* steps_ = nullptr;  // all steps
   std::size_t num_steps_ = 0;
-  Promise* idle_ = nullptr;           // that stand in no line
-  Step* any_ = nullptr;               // that stands in line for any instance
-  std::pmr::vector<bool> armed_;      // by instance: its own step stands in line
+  Promise* idle_ = nullptr;           // steps that are not queued
+  Step* any_ = nullptr;               // the step queued for any instance
+  std::pmr::vector<bool> armed_;      // by instance: its own step is queued
   std::pmr::vector<Step*> stepping_;  // by instance: its latest step
-  bool by_name_ = false;              // who has room is told one by one
-  int64_t next_ns_ = 0;               // that the clock knows of; 0: none
-  ErrorRecord closing_;               // of those who are told to end
+  // The last step for any instance had no room for a due item: queue steps for specific instances.
+  bool by_name_ = false;
+  int64_t next_ns_ = 0;  // the next event that the clock thread knows of; 0: none
+  ErrorRecord closing_;  // the report for items that must end because of close
   ItemNumbers numbers_;
-  Promise* spare_ = nullptr;  // items that serve again
-  std::size_t out_ = 0;       // items that somebody has a use of
+  Promise* spare_ = nullptr;  // items for reuse
+  std::size_t out_ = 0;       // items with references
   std::size_t steps_out_ = 0;
-  std::size_t steps_left_ = 0;   // of these, alone
-  Item* left_ = nullptr;         // with a function that was left alone, by next_left
-  std::size_t going_ = 0;        // of these, that are about to be let go of
-  bool short_of_steps_ = false;  // one was wanted, and none idle
+  std::size_t steps_left_ = 0;   // of these, the abandoned ones
+  Item* left_ = nullptr;         // abandoned items, linked by next_left
+  std::size_t going_ = 0;        // of these, the ones about to be released
+  bool short_of_steps_ = false;  // a step was needed while none was idle
 };
 
-// A step, as the host's function sees it.
+// A step as the host function sees it.
 class Batch {
  public:
   Batch(Batcher& batcher, std::span<BatchQueue::Entry* const> items, const std::atomic<bool>& left) noexcept
@@ -148,9 +155,9 @@ class Batch {
     return i < items_.size() ? static_cast<Item*>(items_[i]) : nullptr;
   }
   Batcher& batcher() const noexcept { return batcher_; }
-  // Whether the function may yet say something; `call` is the host's, in messages.
+  // Whether the function may still use the batch. `call` is the host's function, for messages.
   Status check_here(const char* call) const noexcept;
-  // CANCELLED: it is left alone.
+  // The error CANCELLED for a step that was abandoned.
   static Status is_left(const char* call) noexcept;
 
  private:

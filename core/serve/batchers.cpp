@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: their batchers, whose steps stand in the queue of requests.
+// Instances: the interface for batchers, whose steps are queued like requests.
 #include <utility>
 
 #include "core/serve/batcher.hpp"
@@ -24,7 +24,7 @@ void Instances::remove(Batcher& batcher) noexcept {
   *at = batcher.next;
 }
 
-// Held, since nothing of the host's is called under the mutex.
+// Returns a reference, because no host function may be called under the mutex.
 Ref<Batcher> Instances::batcher(std::size_t which) const noexcept {
   const std::lock_guard lock(batchers_mutex_);
   Batcher* at = batchers_;

@@ -20,7 +20,7 @@ bool Completions::add(Promise& promise, bool last) noexcept {
       (was_empty ? first_ : last_->next) = &promise;
       last_ = &promise;
       if (was_empty && descriptor_.is_open()) descriptor_.set();
-      // Under the lock: who takes it may destroy this queue next.
+      // Under the lock, because the receiver may destroy this queue next.
       changed_.advance();
       return true;
     }
@@ -29,7 +29,7 @@ bool Completions::add(Promise& promise, bool last) noexcept {
   return open;
 }
 
-// Under the mutex.
+// Must be called under the mutex.
 Promise* Completions::take_first() noexcept {
   if (first_ == nullptr) return nullptr;
   Promise* const promise = std::exchange(first_, first_->next);
@@ -49,7 +49,7 @@ Promise* Completions::next(int64_t timeout_ns) noexcept {
   if (promise != nullptr || timeout_ns == 0) return promise;
   const int64_t start = steady_now_ns();
   for (;;) {
-    // acquire keeps this before take(): what comes later ends the sleep.
+    // The acquire keeps this load before take(), so a later arrival ends the sleep.
     const uint32_t seen = changed_.value.load(std::memory_order_acquire);
     if ((promise = take()) != nullptr) return promise;
     {

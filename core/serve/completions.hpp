@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completions: what has ended, or has partial results, in that order, until the host takes it.
+// The queue in which completed requests and items, and items with partial results, wait for the host, in
+// order of arrival.
+//
+// Invariant: a promise is in the queue at most once, and the queue holds one of its references meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +21,16 @@ class Completions final : public Counted {
  public:
   explicit Completions(Memory& memory) noexcept : Counted(memory) {}
 
-  // Takes over a use of the promise, which lies here once at a time. `last`: it does not come again. False: the host has
-  // given them up.
+  // Takes over a reference to the promise. `last`: it will not be added again. Returns false if the host has
+  // closed the queue.
   bool add(Promise& promise, bool last) noexcept;
-  // The one that ended first, with its use; NULL: none has within `timeout_ns` (0: at once; < 0: no limit), or it is
-  // closed.
+  // Removes the first promise and passes its reference to the caller. NULL if none arrives within
+  // `timeout_ns` (0: do not wait; < 0: no limit), or if the queue has ended and is empty.
   Promise* next(int64_t timeout_ns) noexcept;
   Status descriptor(int32_t* out) noexcept;
-  // Nothing comes any more: next() gives what is there, and then NULL.
+  // No more promises will arrive: next() returns the remaining ones and then NULL without waiting.
   void end() noexcept;
-  // Nobody takes any more: lets go of what is there, and of what comes.
+  // The host takes no more: releases the queued promises and all that arrive later.
   void close() noexcept;
 
  private:
@@ -35,13 +38,13 @@ class Completions final : public Counted {
   Promise* take() noexcept;
   Promise* take_first() noexcept;
 
-  std::mutex mutex_;  // what follows
+  std::mutex mutex_;  // protects the members below
   Promise* first_ = nullptr;
   Promise* last_ = nullptr;
   bool closed_ = false;
-  bool over_ = false;  // by end() or close()
+  bool over_ = false;  // set by end() and close()
   EventDescriptor descriptor_;
-  Word changed_;  // how often something came, or it was closed
+  Word changed_;  // counts arrivals and ends
 };
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room for why something failed, which most things never need: made at the first failure, and used again.
+// Memory for an error report. Most objects never fail, so it is allocated on the first failure and then kept.
 #pragma once
 
 #include <new>
@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// Where there is none yet. It stays NULL where there is no memory for it: then the status alone is kept.
+// Allocates the memory unless it exists. On failure it stays NULL, and only the status is kept.
 inline void need_error_room(Memory& memory, ErrorRecord*& room) noexcept {
   if (room != nullptr) return;
   void* const place = memory.try_allocate(sizeof(ErrorRecord), alignof(ErrorRecord));

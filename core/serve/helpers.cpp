@@ -56,7 +56,7 @@ void* Helpers::watch_clock(void* self) {
   block_async_signals();
   Instances& instances = helpers.instances_;
   for (;;) {
-    // acquire keeps this before the look: a deadline that comes later ends the sleep.
+    // The acquire keeps this load before the check, so a later deadline ends the sleep.
     const uint32_t seen = helpers.changed_.value.load(std::memory_order_acquire);
     if (helpers.stopping_.load(std::memory_order_seq_cst)) return nullptr;
     int64_t next_ns = instances.end_overdue();

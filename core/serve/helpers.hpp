@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers: the threads beside the instances. One ends queued requests whose deadline is over; one calls the host's functions
-// for requests that have ended. Each is started when it is first needed.
+// The threads that serve instances besides the replicas: the clock thread, which ends queued requests whose
+// deadline has expired and detects stuck functions, and the teller, which calls `done` callbacks. Each is
+// started on first use.
 #pragma once
 
 #include <atomic>
@@ -23,23 +24,23 @@ class Helpers {
   Helpers(Memory& memory, Instances& instances);
   ~Helpers();
 
-  // Before a request that needs them is accepted.
+  // Must be called before a request that needs the thread is accepted.
   Status need_clock() noexcept;
   Status need_teller() noexcept;
   bool has_clock() const noexcept { return has_clock_.load(std::memory_order_acquire); }
-  // The first deadline is another one now.
+  // The earliest deadline has changed.
   void deadline_changed() noexcept { changed_.advance(); }
-  // Takes over a use of a request, whose function for its end is called.
+  // Takes over a reference to a promise, whose `done` callback the teller will call.
   void tell(Promise& promise) noexcept {
     untold_.fetch_add(1, std::memory_order_relaxed);
     ended_->add(promise, true);
   }
-  // Whether the host has yet to be told of an end.
+  // Whether some `done` callback is yet to be called.
   bool has_untold() const noexcept { return untold_.load(std::memory_order_relaxed) != 0; }
   bool telling() const noexcept { return teller_id_.load(std::memory_order_relaxed) == this_thread(); }
-  // No deadline counts any more.
+  // Deadlines are ignored from now on.
   void stop_clock() noexcept;
-  // Ends the threads, after what they have to do.
+  // Ends the threads after they have finished their work.
   void stop() noexcept;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: requests from dist_submit() to their end, and who gets which replicas. What the instances' threads do is in
-// serving.cpp, how they open and close in opening.cpp.
+// Instances: requests from dist_submit() to completion, and the assignment of replicas. The instances'
+// threads are in serving.cpp, opening and closing in opening.cpp.
 #include "core/serve/instances.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Instances::~Instances() {
   while (spare_ != nullptr) std::exchange(spare_, spare_->next)->release();
 }
 
-// Why nothing is accepted, under the mutex.
+// The reason why nothing is accepted. Must be called under the mutex.
 Status Instances::refusal(const char* call) const noexcept {
   switch (phase()) {
     case Phase::kOpen:
@@ -65,7 +65,7 @@ Status Instances::refusal(const char* call) const noexcept {
   return kOk;
 }
 
-// Whether a thread that has taken another's place may yet make its state. Under the mutex.
+// Whether a replacement thread may still create its state. Must be called under the mutex.
 bool Instances::some_begin() const noexcept {
   return std::any_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.failure == DIST_OK; });
 }
@@ -91,7 +91,7 @@ Status Instances::need_helpers(const Submission& given, bool clock) noexcept {
   return kOk;
 }
 
-// A request that nobody uses, which is one of those that are out from now on.
+// Returns an unused request and counts it as in use.
 Status Instances::acquire(Request** out) {
   {
     const std::lock_guard lock(mutex_);
@@ -134,7 +134,7 @@ Status Instances::try_submit(const Submission& given, Request** out) {
   DIST_TRY(need_helpers(given, false));
   Request* request = nullptr;
   DIST_TRY(acquire(&request));
-  // One use is of whoever ends it.
+  // One reference belongs to the thread that completes it.
   request->begin(given, given.timeout_ns > 0 ? host_.now_ns() : 0, out == nullptr ? 1 : 2);
   request->id = given.id;
   request->accepted_at = clock_.now();
@@ -145,7 +145,7 @@ Status Instances::try_submit(const Submission& given, Request** out) {
   bool sooner = false;
   {
     const std::lock_guard lock(mutex_);
-    // It may have been cancelled, and the instances closed, since it was begun.
+    // It may have been cancelled, and the instances closed, since begin().
     refused =
         !linked || request->cancel_asked.load(std::memory_order_relaxed)
             ? fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason())
@@ -172,7 +172,7 @@ Status Instances::try_submit(const Submission& given, Request** out) {
   return refused;
 }
 
-// Under the mutex. Seldom more than one.
+// Must be called under the mutex. Rarely assigns more than one entry.
 void Instances::dispatch() noexcept {
   int instance = 0;
   while (RequestQueue::Entry* const entry = queue_.next(&instance))
@@ -180,7 +180,7 @@ void Instances::dispatch() noexcept {
   if (RequestQueue::Entry* const entry = queue_.next_for_all(); entry != nullptr) grant(*entry);
 }
 
-// Under the mutex: what an instance runs from now on; NULL: nothing.
+// Must be called under the mutex: sets what an instance runs from now on; NULL: nothing.
 void Instances::occupy(Seat& at, Request* request) noexcept {
   at.current = request;
   at.stuck_at = 0;
@@ -195,7 +195,7 @@ void Instances::give(int rank, Request& request) noexcept {
   to.bell.advance();
 }
 
-// Under the mutex. Whoever wants all instances may have waited for this one alone.
+// Must be called under the mutex. A run may have been waiting only for this entry.
 void Instances::withdraw(RequestQueue::Entry& entry) noexcept {
   queue_.withdraw(entry);
   if (queue_.any_for_all() != nullptr) dispatch();
@@ -203,7 +203,7 @@ void Instances::withdraw(RequestQueue::Entry& entry) noexcept {
 
 void Instances::grant(RequestQueue::Entry& entry) noexcept {
   auto& asker = static_cast<Asker&>(entry);
-  // It may be gone once its thread reads this.
+  // The asker may be destroyed as soon as its thread reads this.
   const std::atomic<uint32_t>& word = asker.word;
   const bool entering = &asker == &entering_;
   asker.word.store(Asker::kHas, std::memory_order_release);
@@ -238,7 +238,7 @@ Instances::Counts Instances::counts() const noexcept {
   return now;
 }
 
-// ---- Ends ----
+// ---- Completion ----
 
 void Instances::end_unbegun(Request& request, const ErrorRecord& why) noexcept {
   if (!request.unlimited) count_unbegun(why.code);
@@ -291,7 +291,7 @@ ErrorRecord Instances::overdue_in_queue(const Request& request) const noexcept {
 }
 
 void Instances::one_less() noexcept {
-  // seq_cst: close() says that it waits, and then looks.
+  // seq_cst: close() first announces that it waits, and then checks.
   accepted_.fetch_sub(1, std::memory_order_seq_cst);
   if (phase_.load(std::memory_order_seq_cst) != Phase::kOpen) settled_.advance();
 }
@@ -300,7 +300,7 @@ void Instances::withdraw_cancelled(Request& request, const char* reason) noexcep
   {
     const std::lock_guard lock(mutex_);
     request.cancel_asked.store(true, std::memory_order_relaxed);
-    // Where it runs, its run is linked too.
+    // If it is running, its run is linked to the cancel object as well.
     if (!request.queued) {
       for (Seat& each : seats_) {
         if (each.current == &request) watch_told(each);
@@ -319,7 +319,7 @@ void Instances::cancel(Request& request) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (request.ended()) return;
-    // seq_cst: its run begins, and then looks at this, or is found under way below.
+    // seq_cst: either its run sees this after it has begun, or this thread finds it running below.
     request.cancel_asked.store(true, std::memory_order_seq_cst);
     if (!request.queued) {
       for (Seat& each : seats_) {
@@ -374,7 +374,7 @@ Status Instances::check_wait(const char* call) const noexcept {
       call, here->name().number());
 }
 
-// ---- Runs, and what else wants all replicas ----
+// ---- Runs, and other users of all replicas ----
 
 void Instances::Asker::cancelled(const char*) noexcept {
   uint32_t waiting = kWaiting;
@@ -382,7 +382,7 @@ void Instances::Asker::cancelled(const char*) noexcept {
 }
 
 Status Instances::take_all(const Asking& asking) noexcept {
-  // What the end of the strategy waits for: who is refused has yet to say so.
+  // The destruction of the strategy waits for this count: a refused caller has yet to report its error.
   struct Here {
     explicit Here(std::atomic<int>& count) noexcept : askers(count) {
       askers.fetch_add(1, std::memory_order_relaxed);
@@ -396,7 +396,7 @@ Status Instances::take_all(const Asking& asking) noexcept {
     if (refused_.load(std::memory_order_relaxed)) return pool_.shutting_down();
     if (queue_.arrive_for_all(me)) return kOk;
   }
-  // acquire: for grant()'s release, what the requests before have left.
+  // acquire pairs with the release in grant(): makes the effects of earlier requests visible.
   const auto told = [&] { return me.word.load(std::memory_order_acquire) != Asker::kWaiting; };
   bool late = false;
   {
@@ -453,7 +453,7 @@ void Instances::no_longer_asks() noexcept {
 
 void Instances::refuse_all() noexcept {
   refuse_askers();
-  // acquire: they are done with the pool.
+  // acquire: these callers have finished using the pool.
   while (askers_.load(std::memory_order_acquire) != 0) yield_this_thread();
 }
 
@@ -465,7 +465,7 @@ void Instances::refuse_askers() noexcept {
     auto& asker = static_cast<Asker&>(*entry);
     if (&asker == &entering_) continue;
     const std::atomic<uint32_t>& word = asker.word;
-    // Its thread goes on to the mutex, where it finds that it is not queued.
+    // Its thread continues with the mutex and finds that it is not queued.
     asker.word.store(Asker::kRefused, std::memory_order_release);
     unpark_all(word);
   }

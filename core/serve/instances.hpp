@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: the replicas of one strategy, each of which runs requests alone, between the runs that have all of them.
+// Instances: the replicas of one strategy as workers that each take requests from a queue, between the runs
+// that use all of them.
 //
-// A replica's thread stays what it is: between runs it comes here (serve()), takes requests, and goes when a run has been
-// published. Each instance has a pool of one replica on that thread, in whose runs its requests are, so that what ends
-// a run ends a request too, and nothing but that.
+// The replica threads stay what they are. Between runs the pool calls serve() on them; they execute requests
+// there and return when a run has been published. Each instance has a pool with one replica on that thread
+// (InnerPool), and a request executes as a run of that pool. Ending a request therefore works like ending a
+// run, and affects nothing else.
 //
-// The mutex is that of the queue and of all that is not atomic here. It is held for some loads and stores, never
-// while a function of the host's is called or a thread waits.
+// Invariants:
+// - `mutex_` protects the queue and every member that is not atomic. It is held only for short updates: never
+//   while a host callback runs, and never while a thread waits.
+// - A seat is used by the thread whose Stay it refers to. A thread that was abandoned (Stay::kLeft) must not
+//   touch it.
+// - `under_way_` and `accepted_` count every accepted promise exactly once, so that close() can wait for
+//   zero.
 #pragma once
 
 #include <array>
@@ -39,12 +46,12 @@ class Stuck;
 class Instances final : public Counted, public Tenant {
  public:
   struct Options {
-    bool helper_threads = false;  // also where replicas are the host's threads
+    bool helper_threads = false;  // also if the replicas are host threads
     std::size_t max_queued = 1024;
     int64_t spin_ns = 60'000;
     int64_t stuck_ns = 0;  // 0: never
     int32_t max_replaced = 4;
-    // The host's functions, on an instance's thread; NULL: none.
+    // The host's functions, called on the thread of an instance; may be NULL.
     dist_status (*create_state)(Replica& replica, const Options& self, void** out_state) = nullptr;
     void (*destroy_state)(void* state, const Options& self) = nullptr;
     dist_status (*warm_up)(Replica& replica, const Options& self) = nullptr;
@@ -54,79 +61,86 @@ class Instances final : public Counted, public Tenant {
     void* user_data = nullptr;
   };
 
-  // The pool outlives what it is used for: detach().
+  // The pool must outlive all use of the instances, until detach().
   Instances(Memory& memory, ReplicaPool& pool);
   ~Instances() override;
 
   Status open(const Options& options);
-  // Where it is not open yet: with the default options.
+  // Opens them with the default options if nobody has.
   Status open_once(const char* call);
   Status close(int64_t timeout_ns) noexcept;
-  // The calling thread, one of the host's, is an instance until they close.
+  // Makes the calling host thread an instance until close().
   Status serve_here(GlobalReplica replica);
 
   // ---- For batchers ----
   void add(Batcher& batcher) noexcept;
   void remove(Batcher& batcher) noexcept;
   int num_instances() const noexcept { return static_cast<int>(seats_.size()); }
-  // One more that is to end; or why not.
+  // Counts one more promise that will end; fails if none is accepted now.
   Status accept(const char* call) noexcept;
-  // A moment, as the recorders have it.
+  // The current time in units of the recorders.
   uint64_t stamp() const noexcept { return clock_.now(); }
-  // What a submission needs of the helpers; `clock`: that of deadlines, whether it has one or not.
+  // Starts the helper threads that a submission needs. `clock`: it needs the clock thread even without a
+  // deadline.
   Status need_helpers(const Submission& given, bool clock) noexcept;
   void deadline_changed() noexcept { helpers_.deadline_changed(); }
-  // Steps stand in line, and are never refused.
+  // Steps are queued like requests, but are never refused.
   void enqueue_step(Request& step) noexcept;
   void raise_step(Request& step, int32_t priority) noexcept;
-  // False: it does not stand there.
+  // Returns false if it is not queued.
   bool withdraw_step(Request& step) noexcept;
-  // One of its items is to end; nothing where the instance does not run it.
+  // Tells an instance that one of the step's items must end. Does nothing if the instance is not running this
+  // step.
   void tell_step(int rank, const Request& step) noexcept;
 
-  // *out has one use, the caller's; NULL: it wants none.
+  // *out receives the caller's reference; NULL if the caller wants none.
   Status submit(const Submission& given, Request** out);
   // Ends a request early.
   void cancel(Request& request) noexcept;
 
   // ---- For the strategy's end ----
-  // OK where nothing of it is left: no request, no handle, no thread of the host's. It closes what is open.
+  // Checks that no request, handle or host thread is left, and closes open instances.
   Status end_idle(const char* call) noexcept;
-  // Ends all requests, waits for their functions until the deadline (0: for ever), and ends the state of the instances
-  // that are out of them. Nothing is accepted any more, and no run that would wait begins.
+  // Ends all requests, waits for their functions until the deadline (0: no limit), and destroys the state of
+  // the instances whose functions have returned. Accepts nothing from now on, and fails runs that would have
+  // to wait.
   void shut_down(const char* call, int64_t deadline_ns) noexcept;
-  // The pool is gone; handles of the host's may be left.
+  // The pool is gone; handles of the host may still exist.
   void detach() noexcept;
 
-  // Whether functions are inside whose replicas have got other threads.
+  // Whether functions are still running on threads that have been replaced.
   bool has_stuck() const noexcept { return stuck_.load(std::memory_order_acquire) != 0; }
   void stop_clock() noexcept { helpers_.stop_clock(); }
   void stuck_ends() noexcept { stuck_.fetch_sub(1, std::memory_order_release); }
 
   // ---- For requests ----
   void recycle(Request& request) noexcept;
-  // It is about to be said that one has ended, and one is over for whoever ended it and has told the host.
+  // ends_one() is called just before a completion is published, one_less() after it was published and the
+  // host was notified.
   void ends_one() noexcept { under_way_.fetch_sub(1, std::memory_order_relaxed); }
   void one_less() noexcept;
   void withdraw_cancelled(Request& request, const char* reason) noexcept;
   ReplicaPool& pool() const noexcept { return pool_; }
   int64_t timeout_of_waits() const noexcept { return timeout_ns_; }
   const Host& host() const noexcept { return host_; }
-  // How often a request has ended, for those who wait for one of several.
+  // Counts completions, for callers that wait for one of several.
   Word& ends() noexcept { return ends_; }
-  // For waiting threads: does what the clock's thread would, where there is none. When the next deadline is; 0: others see
-  // to it.
+  // For waiting threads: does the clock thread's work if there is no such thread. Returns the time of the
+  // next deadline; 0: nothing to watch.
   int64_t help() noexcept;
-  // The same, and how long to sleep then: until that, and at most until `end_ns` of the host's clock (0: none). < 0: no limit.
+  // The same, and returns how long to sleep: until that deadline, or at most until `end_ns` of the host's
+  // clock (0: none). < 0: no limit.
   int64_t help_and_left(int64_t end_ns) noexcept;
-  // Whether the calling thread may wait for a request: in a replica's function it would hold up what it waits for.
+  // Fails if the calling thread must not wait for a request because the request may need that thread's
+  // replica.
   Status check_wait(const char* call) const noexcept;
   // FAILED_PRECONDITION on the thread that calls the host's dist_done_fn.
   Status check_teller(const char* call) const noexcept;
   void tell(Promise& promise) noexcept { helpers_.tell(promise); }
-  // Ends the queued requests whose deadline is over, and says when that of the next one is; 0: there is none.
+  // Ends the queued requests whose deadline has expired. Returns the next deadline; 0: none.
   int64_t end_overdue() noexcept;
-  // The same of functions that are stuck, where watch() has been told of them (stuck.cpp).
+  // Replaces the threads of stuck functions that watch() has recorded (stuck.cpp), and returns when to check
+  // again.
   int64_t replace_stuck() noexcept;
 
   // ---- Looking inside ----
@@ -140,7 +154,7 @@ class Instances final : public Counted, public Tenant {
     uint64_t stuck;
   };
   Counts counts() const noexcept;
-  // They stand by their numbers; none: there are not as many.
+  // The batcher at this position of the list, ordered by number; empty if there are fewer.
   Ref<Batcher> batcher(std::size_t which) const noexcept;
   Options options() const noexcept {
     const std::lock_guard lock(mutex_);
@@ -167,10 +181,12 @@ class Instances final : public Counted, public Tenant {
  private:
   friend class Helpers;
   friend class Stuck;
-  // kNever: nobody has opened them. kClosing: what was accepted ends. kEnding: the instances end their states.
+  // kNever: not opened yet. kClosing: accepted requests run to completion. kEnding: the instances destroy
+  // their states.
   enum class Phase : uint8_t { kNever, kOpening, kOpen, kClosing, kEnding, kClosed };
 
-  // A thread that serves. While its call is kIn it may be left alone: kLeft, with what it has to end then.
+  // A thread that serves. While its call is kIn it can be abandoned: kLeft, with `stuck` owning what it must
+  // clean up.
   struct Stay {
     enum : uint32_t { kOut, kIn, kLeft };
     bool left() const noexcept { return call.load(std::memory_order_acquire) == kLeft; }
@@ -178,23 +194,24 @@ class Instances final : public Counted, public Tenant {
     Stuck* stuck = nullptr;
   };
   struct Asked;
+  // The state of one instance, and the thread that serves it.
   struct alignas(kApart) Seat {
-    Word bell;  // rung when there is something new for the instance
+    Word bell;  // rung when there is something to do
     std::atomic<Request*> given{nullptr};
     InnerPool* pool = nullptr;
-    Request* current = nullptr;       // that it runs
-    Stay* stay = nullptr;             // of the thread that serves
-    int64_t stuck_at = 0;             // when what it runs is stuck; 0: never
-    bool told = false;                // it has been told to end, at a moment that is not known yet
+    Request* current = nullptr;       // the request that it runs
+    Stay* stay = nullptr;             // of the thread that serves here
+    int64_t stuck_at = 0;             // when the current function counts as stuck; 0: never
+    bool told = false;                // the function was told to end, at a time not recorded yet
     bool attended = false;            // a thread serves here
-    bool awaited = false;             // one that replaces another has yet to come, and see to its state
-    std::atomic<bool> inside{false};  // a function of the host's is under way
-    bool ready = false;               // it has its state
-    dist_status failure = DIST_OK;    // of making it
-    ErrorRecord* why = nullptr;       // where there was memory for it
+    bool awaited = false;             // a replacement thread is starting and will create its state
+    std::atomic<bool> inside{false};  // a host callback is running
+    bool ready = false;               // has its state
+    dist_status failure = DIST_OK;    // the error of creating the state
+    ErrorRecord* why = nullptr;       // its report, if there was memory
     RequestNumbers numbers;
   };
-  // One who wants all replicas, on the stack of the thread that waits.
+  // A request for all replicas, on the stack of the waiting thread.
   struct Asker final : RequestQueue::Entry, Cancel::Link {
     enum : uint32_t { kWaiting, kHas, kCancelled, kRefused };
     void cancelled(const char* reason) noexcept override;
@@ -203,7 +220,7 @@ class Instances final : public Counted, public Tenant {
   class Attending;
 
   Seat& seat(int rank) noexcept { return seats_[static_cast<std::size_t>(rank)]; }
-  // How an instance waits.
+  // How an idle instance waits.
   WaitPolicy idling() const noexcept {
     WaitPolicy policy = policy_;
     policy.spin_ns = spin_ns_.load(std::memory_order_relaxed);
@@ -227,7 +244,7 @@ class Instances final : public Counted, public Tenant {
   int64_t end_overdue_requests() noexcept;
   void refuse_askers() noexcept;
   Status try_submit(const Submission& given, Request** out);
-  // It has ended before its function was called.
+  // Ends a request whose function was never called.
   void end_unbegun(Request& request, const ErrorRecord& why) noexcept;
   void count_unbegun(dist_status status) noexcept {
     unbegun_[static_cast<std::size_t>(end_of(status))].fetch_add(1, std::memory_order_relaxed);
@@ -271,39 +288,39 @@ class Instances final : public Counted, public Tenant {
   static dist_status call_end(Replica& replica, const Body& self);
 
   ReplicaPool& pool_;
-  const Recorder& clock_;  // for stamps
+  const Recorder& clock_;  // for timestamps
   const Host host_;
   const int64_t timeout_ns_;
-  std::mutex changing_;  // held by who opens or closes
-  Options options_;      // written while they are closed
+  std::mutex changing_;  // held while opening or closing
+  Options options_;      // changes only while they are closed
   const WaitPolicy policy_;
   std::atomic<int64_t> spin_ns_{60'000};
   std::atomic<bool> has_helpers_;
-  bool let_ = false;  // the pool knows of this
+  bool let_ = false;  // the pool knows this object
   std::atomic<Phase> phase_{Phase::kNever};
   std::atomic<bool> refused_{false};  // by refuse_all()
 
   mutable std::mutex mutex_;
   RequestQueue queue_;
   std::pmr::vector<Seat> seats_;
-  Promise* spare_ = nullptr;               // requests that serve again
-  char all_cancelled_[kReasonBytes] = "";  // by the latest cancel() of all
-  std::size_t out_ = 0;                    // requests that somebody has a use of
+  Promise* spare_ = nullptr;               // requests for reuse
+  char all_cancelled_[kReasonBytes] = "";  // reason of the latest cancel() of everything
+  std::size_t out_ = 0;                    // requests with references
   uint64_t accepted_ever_ = 0;
-  int64_t numbered_ = 0;       // requests without an id of the host's
-  int64_t watched_until_ = 0;  // when the clock's thread looks for stuck functions; 0: when it is told
-  int32_t replaced_ = 0;       // threads, since they were opened
+  int64_t numbered_ = 0;       // requests without an id from the host
+  int64_t watched_until_ = 0;  // when the clock thread checks for stuck functions; 0: when told
+  int32_t replaced_ = 0;       // threads replaced since opening
   int64_t replaced_ever_ = 0;
-  std::atomic<int> stuck_{0};  // functions that are still inside
+  std::atomic<int> stuck_{0};  // stuck functions that are still running
   std::array<std::atomic<uint64_t>, kRefusals> refusals_{};
-  std::array<std::atomic<uint64_t>, kRequestEnds> unbegun_{};  // ended so before an instance began them
-  std::atomic<std::size_t> under_way_{0};                      // of these, that have not ended,
-  std::atomic<std::size_t> accepted_{0};                       // or whose end has not been told
-  std::atomic<int> askers_{0};                                 // threads in take_all()
-  Asker entering_;                                             // of the host's threads
+  std::array<std::atomic<uint64_t>, kRequestEnds> unbegun_{};  // completed before an instance started them
+  std::atomic<std::size_t> under_way_{0};                      // accepted promises that have not completed
+  std::atomic<std::size_t> accepted_{0};  // accepted promises whose completion has not been delivered
+  std::atomic<int> askers_{0};            // threads in take_all()
+  Asker entering_;                        // the request of entering host threads
   mutable std::mutex batchers_mutex_;
   Batcher* batchers_ = nullptr;
-  Word settled_;  // how often something has changed that open() and close() wait for
+  Word settled_;  // counts changes that open() and close() wait for
   Word ends_;
   Helpers helpers_;
 };

@@ -27,7 +27,8 @@ void Item::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
   has_handle_.store(uses > 1, std::memory_order_relaxed);
 }
 
-// One that arrives with its results too has ended when it has arrived for the last time: the host sees that once.
+// An item that delivers results to completions has ended for the host when it arrives there for the last
+// time.
 Status Item::test(bool* out_ended) noexcept {
   *out_ended =
       ended() && (!arrives_.load(std::memory_order_acquire) || arrived.load(std::memory_order_acquire));
@@ -38,7 +39,7 @@ void Item::close() noexcept {
   if (memory().forked()) return;
   has_handle_.store(false, std::memory_order_release);
   if (!has_taker()) {
-    // What it emits from now on nobody could take.
+    // Nobody could take further results.
     free_results();
     batcher_.has_room_again(*this);
   }
@@ -82,7 +83,7 @@ void Item::come_back() noexcept {
 void Item::finish(Status status, const ErrorRecord* reason) noexcept {
   hold();
   Promise::end(status, reason);
-  // Who waits for results sees the end now.
+  // Wakes the threads that wait for results.
   news_.advance();
   let_go();
 }
@@ -118,7 +119,7 @@ Item::Emitted Item::emit(void* result) noexcept {
     }
     results_[(first_ + count_) % most] = result;
     ++count_;
-    // Under the lock: who leaves its step alone ends it next.
+    // Under the lock, because the thread that abandons the step ends the item next.
     if (!arrive_early()) arrives_.store(false, std::memory_order_release);
   }
   news_.advance();
@@ -148,12 +149,12 @@ void Item::free_results() noexcept {
 }
 
 Status Item::take(int64_t timeout_ns, void** out) noexcept {
-  std::optional<BudgetStay> stay;  // once it waits: the strategy may be gone before
+  std::optional<BudgetStay> stay;  // set once it waits, because the strategy may be destroyed before
   const Host& host = home().host();
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
   for (bool may_wait = false;;) {
     const uint32_t seen = news_.value.load(std::memory_order_acquire);
-    // Asked first: what was emitted before the end is there.
+    // Checked first, so that results added before the end are found.
     const bool over = ended();
     bool was_full = false;
     *out = take_first(&was_full);

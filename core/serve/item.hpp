@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Item: a request that is answered together with others, in steps of a batcher, and the partial results that it has.
+// An item: a request that a batcher processes together with others, and its partial results.
 #pragma once
 
 #include <atomic>
@@ -30,29 +30,29 @@ class Item final : public Promise, public BatchQueue::Entry {
 
   // ---- For the batcher ----
   void begin(const Submission& given, int64_t now_ns, int uses) noexcept;
-  // kFull: it has as many results as may lie there; it is to be in no step then. kLeft: its step has been left alone. Then
-  // the result is the caller's.
+  // The result of adding a partial result. kFull: it was the last one that fits; the item is excluded from
+  // steps until the host takes some. kLeft: the step was abandoned, and the caller keeps the result.
   enum class Emitted : uint8_t { kKept, kFull, kLeft };
   Emitted emit(void* result) noexcept;
   bool is_full() noexcept;
-  // The use that ends is the caller's. Nobody is in a step with it any more.
+  // Passes a reference to the callee. The item must not be in a step any more.
   void end(Status status, const ErrorRecord* why) noexcept override;
-  // Its instance is left alone with a function that has not returned: nothing more comes of it, and this stays until that
-  // function has returned and come_back() is called, by its state's last user.
+  // Abandons the item together with its instance, whose function is stuck. The item accepts no more results
+  // and stays allocated until that function has returned and come_back() is called for its state.
   void cut_off() noexcept;
   void end_left(const ErrorRecord& stuck) noexcept;
   void come_back() noexcept;
-  Item* next_left = nullptr;  // of its batcher's
+  Item* next_left = nullptr;  // link in the batcher's list
 
-  void* state = nullptr;          // of the host's
-  uint64_t came_at = 0;           // a stamp of the recorders'
-  bool joined = false;            // a step has had it
-  dist_status outcome = DIST_OK;  // when it leaves the queue: its end, where no step says of it
-  Item* next_to_end = nullptr;    // `next` may be that of completions
-  // What the step that it is in says of its end.
+  void* state = nullptr;          // the host's
+  uint64_t came_at = 0;           // timestamp
+  bool joined = false;            // has been in a step
+  dist_status outcome = DIST_OK;  // how it ended, unless a step decided it
+  Item* next_to_end = nullptr;    // a separate link, because `next` may be in use by completions
+  // How the step that it is in wants it to end.
   bool ends = false;
   dist_status ends_with = DIST_OK;
-  ErrorRecord* why = nullptr;  // where there was memory for it
+  ErrorRecord* why = nullptr;  // if there was memory for it
   void end_with(dist_status status) noexcept;
 
  private:
@@ -61,20 +61,20 @@ class Item final : public Promise, public BatchQueue::Entry {
   void finish(Status status, const ErrorRecord* why) noexcept;
   void* take_first(bool* out_was_full) noexcept;
   void free_results() noexcept;
-  // Whether somebody may take results.
+  // Whether there is anybody to take results.
   bool has_taker() const noexcept {
     return arrives_.load(std::memory_order_acquire) || has_handle_.load(std::memory_order_acquire);
   }
 
   Batcher& batcher_;
-  std::atomic<bool> arrives_{false};     // in completions
-  std::atomic<bool> has_handle_{false};  // the host's, from dist_batcher_submit()
-  std::mutex mutex_;                     // what follows
-  std::pmr::vector<void*> results_;      // a ring, from when there is one
+  std::atomic<bool> arrives_{false};     // delivers to completions
+  std::atomic<bool> has_handle_{false};  // the host has its handle, from dist_batcher_submit()
+  std::mutex mutex_;                     // protects the members below
+  std::pmr::vector<void*> results_;      // ring buffer, allocated on first use
   std::size_t first_ = 0;
   std::size_t count_ = 0;
-  std::atomic<bool> cut_off_{false};  // changes under it
-  Word news_;                         // how often there was a result, or the end
+  std::atomic<bool> cut_off_{false};  // changes under the mutex
+  Word news_;                         // counts results and the end
 };
 
 }  // namespace dist

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ItemNumbers: what the items of one batcher came to, how long they took, and what its steps were like. Written under the
-// batcher's mutex, but for what is refused; any thread reads.
+// Statistics about a batcher: outcomes and times of its items, and the sizes and times of its steps. Written
+// under the batcher's mutex, except for refusals; any thread may read.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@
 
 namespace dist {
 
-// How many steps had up to 1, 2, 4, ... items.
+// A histogram of step sizes with the bounds 1, 2, 4, ...
 class StepSizes {
  public:
   static constexpr int kBounds = 13;
   static constexpr std::size_t bound(int place) noexcept { return std::size_t{1} << place; }
-  // Of a step, and of an instance.
+  // The maximum number of items per step and per instance.
   static constexpr std::size_t kMost = std::size_t{1} << (kBounds - 1);
 
-  // 1 .. kMost.
+  // `size` must be in [1, kMost].
   void add(std::size_t size) noexcept {
     counts_[std::bit_width(size - 1)].add(1);
     sum_.add(size);
@@ -38,10 +38,10 @@ struct ItemNumbers {
   Sum accepted;
   std::atomic<uint64_t> refused[kRefusals] = {};
   Sum ended[kRequestEnds];
-  // Of those that a step had.
-  Histogram queued;  // from dist_batcher_submit() until the first one began
-  Histogram waited;  // and until the end
-  // Of steps that are over.
+  // Only items that were in a step.
+  Histogram queued;  // from dist_batcher_submit() to the start of the first step
+  Histogram waited;  // from dist_batcher_submit() to the end
+  // Finished steps.
   StepSizes sizes;
   Histogram computed;
 };

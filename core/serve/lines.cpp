@@ -32,7 +32,7 @@ void Lines::remove(Queued& entry) noexcept {
 void DeadlineHeap::add(Queued& entry) noexcept {
   entry.in_heap_ = Queued::kNowhere;
   if (entry.deadline_ns == 0) return;
-  places_.push_back(&entry);  // within what is reserved
+  places_.push_back(&entry);  // the capacity was reserved
   entry.in_heap_ = places_.size() - 1;
   sift_up(entry.in_heap_);
 }

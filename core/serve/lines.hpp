@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines: who waits, by priority and arrival. DeadlineHeap: whose deadline comes first. Both of members that lie in what waits,
-// so that waiting takes no memory but the heap's places.
+// Lines: a queue ordered by priority, then by arrival. DeadlineHeap: entries by deadline. Both link the
+// entries themselves, so that only the heap needs memory, reserved in advance.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace dist {
 inline constexpr int32_t kLeastPriority = -7;
 inline constexpr int32_t kGreatestPriority = 7;
 
-// A member of what waits.
+// The base of a queued entry.
 class Queued {
  public:
   Queued() noexcept = default;
@@ -25,13 +25,13 @@ class Queued {
 
   int32_t priority = 0;
   int64_t deadline_ns = 0;  // of the host's clock; 0: none
-  // Whether it comes before another one.
+  // Whether it is ahead of another entry.
   bool before(const Queued& other) const noexcept {
     return priority != other.priority ? priority > other.priority : ticket < other.ticket;
   }
 
-  uint64_t ticket = 0;  // the order of arrival
-  bool queued = false;  // for those who use the lines
+  uint64_t ticket = 0;  // order of arrival
+  bool queued = false;  // maintained by the users of Lines
 
  private:
   friend class Lines;
@@ -42,7 +42,7 @@ class Queued {
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 };
 
-// First come, first served within a priority.
+// FIFO within a priority.
 class Lines {
  public:
   Queued* first() const noexcept;
@@ -57,17 +57,17 @@ class Lines {
     Queued* last = nullptr;
   };
   std::array<Line, kPriorities> by_priority_;
-  uint32_t filled_ = 0;  // a bit for each priority that has entries
+  uint32_t filled_ = 0;  // one bit per priority with entries
 };
 
 class DeadlineHeap {
  public:
   explicit DeadlineHeap(Memory& memory) : places_(&memory) {}
-  // For as many entries as will be in it at a time. Throws std::bad_alloc.
+  // Reserves memory for the maximum number of entries. Throws std::bad_alloc.
   void reserve(std::size_t most) { places_.reserve(most); }
-  // Nothing where the entry has no deadline.
+  // Does nothing if the entry has no deadline.
   void add(Queued& entry) noexcept;
-  // Nothing where it is not in it.
+  // Does nothing if the entry is not in the heap.
   void remove(Queued& entry) noexcept;
   Queued* first() const noexcept { return places_.empty() ? nullptr : places_.front(); }
 

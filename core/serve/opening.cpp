@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: how they open and close.
+// Instances: opening and closing.
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace dist {
 namespace {
 
-// How long functions that have been told to end have for that, beyond a deadline.
+// How long functions that were told to end may take after a deadline.
 constexpr int64_t kReturnGraceNs = 50'000'000;
 
 Status changed_elsewhere(const char* call) noexcept {
@@ -22,11 +22,12 @@ Status changed_elsewhere(const char* call) noexcept {
 
 }  // namespace
 
-// Waits until holds(), which is asked under the mutex. False: the deadline (0: none) is over.
+// Waits until holds(), which is called under the mutex, returns true. Returns false if the deadline (0: none)
+// expires.
 template <class Holds>
 bool Instances::wait_until(int64_t deadline_ns, Holds&& holds) noexcept {
   for (;;) {
-    // acquire keeps this before the look: a later change ends the wait.
+    // The acquire keeps this load before the check, so a later change ends the wait.
     const uint32_t seen = settled_.value.load(std::memory_order_acquire);
     {
       const std::lock_guard lock(mutex_);
@@ -54,7 +55,7 @@ const char* Instances::phase_name() const noexcept {
 void Instances::enter(Phase phase) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    // seq_cst: one_less() looks at it.
+    // seq_cst: one_less() reads it.
     phase_.store(phase, std::memory_order_seq_cst);
   }
   wake();
@@ -118,7 +119,7 @@ Status Instances::open_with(const Options& options) {
   if (options.stuck_ns != 0) DIST_TRY(check_watch());
   {
     const std::lock_guard lock(mutex_);
-    queue_.set_most(options.max_queued);  // nobody is in it
+    queue_.set_most(options.max_queued);  // the queue is empty
     options_ = options;
     replaced_ = 0;
   }
@@ -149,7 +150,7 @@ Status Instances::open_with(const Options& options) {
   return fail(why);
 }
 
-// Whether nothing of the time before is left, which has functions of its own.
+// Whether everything from the previous opening has ended, which may use other host functions.
 bool Instances::all_out() const noexcept {
   return accepted_.load(std::memory_order_seq_cst) == 0 &&
          std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.awaited; });
@@ -171,7 +172,7 @@ Status Instances::check_teller(const char* call) const noexcept {
                              call);
 }
 
-// Until all have their states, or one has failed. The failure of the lowest counts.
+// Waits until all instances have their states or one has failed. The failure of the lowest one is reported.
 Status Instances::await_ready() noexcept {
   const auto all_have = [&] {
     return refused_.load(std::memory_order_relaxed) ||
@@ -187,12 +188,12 @@ Status Instances::await_ready() noexcept {
   return refused_.load(std::memory_order_relaxed) ? pool_.shutting_down() : kOk;
 }
 
-// In the phase of that: each instance ends its state, as far as no function of the host's is in its way.
+// In phase kEnding: each instance destroys its state, unless a host callback is still running there.
 void Instances::end_states(int64_t deadline_ns) noexcept {
   (void)wait_until(deadline_ns, [&] {
     return std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.awaited; });
   });
-  // What a thread that has ended inside a function has left.
+  // States left behind by threads that ended inside a callback.
   for (Seat& at : seats_) {
     bool left = false;
     {
@@ -215,7 +216,7 @@ Status Instances::close(int64_t timeout_ns) noexcept {
       timeout_ns < 0 ? 0 : deadline_after(host_.now_ns(), std::max<int64_t>(timeout_ns, 1));
   if (phase() == Phase::kNever) return kOk;
   if (phase() == Phase::kClosed) {
-    // Those that an earlier close has left.
+    // Requests left by an earlier close().
     if (wait_until(deadline_ns, [&] { return all_out(); })) return kOk;
     char late[256];
     (void)list_inside(late);
@@ -262,7 +263,7 @@ void Instances::end_items(const ErrorRecord& why) noexcept {
   }
 }
 
-// "replicas 1, 3"; how many.
+// Lists for example "replicas 1, 3" and returns the number.
 int Instances::list_inside(std::span<char> text) const noexcept {
   int count = 0;
   std::size_t used = 0;
@@ -287,7 +288,7 @@ Status Instances::end_idle(const char* call) noexcept {
       return failed_precondition("%s(): requests have not ended; dist_instances_close() waits for them",
                                  call);
   }
-  // Whoever has just ended a request is about to let go of it.
+  // A thread that has just completed a request is about to release it.
   while (accepted_.load(std::memory_order_seq_cst) != 0) {
     if (helpers_.has_untold())
       return failed_precondition("%s(): a dist_done_fn has not returned; dist_instances_close() waits for it",
@@ -321,7 +322,8 @@ void Instances::shut_down(const char* call, int64_t deadline_ns) noexcept {
   }
   refuse_all();
   settled_.advance();
-  // Whoever opens or closes them sees that, and is done soon; a function that makes a state may not be.
+  // A thread that opens or closes the instances notices this soon, but a callback that creates a state may
+  // not.
   char reason[64];
   std::snprintf(reason, sizeof reason, "%s()", call);
   end_all(reason);

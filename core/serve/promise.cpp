@@ -61,7 +61,7 @@ void Promise::end(Status status, const ErrorRecord* why) noexcept {
   const bool tells = done_ != nullptr;
   leave_budget();
   home.ends_one();
-  // seq_cst, in one order with the looks of who waits; afterwards the host may let go of its handle.
+  // seq_cst: ordered with the checks of waiting threads. After this, the host may release its handle.
   ended_.advance();
   home.ends().advance();
   if (tells) return home.tell(*this);
@@ -80,7 +80,8 @@ void Promise::leave_budget() noexcept {
 void Promise::end_in_signal(const ErrorRecord& why) noexcept {
   Ref<Cancel> kept = std::exchange(cancel_, {});
   const bool linked = std::exchange(linked_, false);
-  // The use that is let go of may be the last: the request stays until the link is said to be there again.
+  // The released reference may be the last one, but the request must exist until the signal has been
+  // delivered.
   hold();
   end(Status(why.code), &why);
   cancel_ = std::move(kept);
@@ -89,7 +90,7 @@ void Promise::end_in_signal(const ErrorRecord& why) noexcept {
 }
 
 void Promise::let_go() noexcept {
-  // acq_rel: what all users did comes before it serves again.
+  // acq_rel: the effects of all users come before its reuse.
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   unlink();
   recycle();
@@ -141,7 +142,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
     }
     return at < n;
   };
-  // Those of a strategy that is gone have ended.
+  // Promises of a destroyed strategy have completed.
   std::optional<BudgetStay> stay;
   if (!done()) {
     DIST_TRY(home_.check_wait("dist_work_wait"));

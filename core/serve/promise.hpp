@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: what a host waits for, from its submission until nobody has it any more: a request, or a batch's item.
+// The host's handle of a submission, a request or an item of a batch, from submission until its last
+// reference is released.
 //
-// Who has a use of it: whoever is to end it, the host's handle, and the completions that it lies in. When the last use is
-// let go of, it goes back to where it came from and serves again.
+// References are held by the thread that will complete it, the host's handle, and the completions queue that
+// it is in. Releasing the last one returns it to its pool of objects for reuse.
+//
+// Invariant: it completes once. The thread that completes it stores the outcome, then publishes `ended_`, and
+// must not touch it after giving up its reference.
 #pragma once
 
 #include <atomic>
@@ -20,15 +24,15 @@ namespace dist {
 class Completions;
 class Instances;
 
-// What dist_submit() asks for.
+// The arguments of dist_submit().
 struct Submission {
   Body body;
   int32_t priority = 0;
-  int64_t timeout_ns = 0;  // until its end; 0: none
-  int64_t id = 0;          // of a request, in traces; 0: its number among all
+  int64_t timeout_ns = 0;  // until completion; 0: none
+  int64_t id = 0;          // of a request, in traces; 0: its sequence number
   Cancel* cancel = nullptr;
-  Completions* completions = nullptr;  // where it arrives when it has ended; NULL: nowhere
-  // Called there with the request and the body's context; NULL: not.
+  Completions* completions = nullptr;  // receives it on completion; may be NULL
+  // Called on completion with the handle and the body's context; may be NULL.
   void (*done)(HostWork& work, void (*function)(), void* user_data) = nullptr;
   void (*done_function)() = nullptr;
 };
@@ -46,21 +50,21 @@ class Promise : public HostWork, private Cancel::Link {
   void close() noexcept override;
   void* user_data() const noexcept override { return body_.context; }
 
-  // ---- For who ends it ----
-  // False: its cancel object has been signalled already.
+  // ---- For the thread that completes it ----
+  // Links it to its cancel object. Returns false if that was signalled already.
   bool link() noexcept;
-  // It ends; `why` is of a failure. This gives the use of whoever ends it to the completions, or lets go of it. Not
-  // under a lock that a signal of its cancel object needs.
+  // Completes it; `why` is the report of a failure. Passes the caller's reference to the completions queue or
+  // releases it. Must not be called under a lock that signalling the cancel object needs.
   virtual void end(Status status, const ErrorRecord* why) noexcept;
-  // The same in that signal, where the link stays for now.
+  // The same, while the cancel object is being signalled: the link stays for now.
   void end_in_signal(const ErrorRecord& why) noexcept;
   void let_go() noexcept;
-  // It was not accepted: nobody hears of it.
+  // It was not accepted: releases it without notifying anybody.
   void drop() noexcept;
 
   Instances& home() const noexcept { return home_; }
   bool ended() const noexcept { return ended_.value.load(std::memory_order_acquire) != 0; }
-  // By nobody but its ender, or whoever else is known to have a use.
+  // True if nobody else has a reference: the caller is the one that completes it, or knows that it has one.
   bool is_used_once() const noexcept { return uses_.load(std::memory_order_acquire) == 1; }
   const Body& body() const noexcept { return body_; }
   Cancel* cancel_object() const noexcept { return cancel_.get(); }
@@ -68,23 +72,24 @@ class Promise : public HostWork, private Cancel::Link {
   Status result() const noexcept;
   void call_done() noexcept { done_(*this, done_function_, body_.context); }
 
-  Promise* next = nullptr;  // in completions, or among those that serve again
-  // In completions, under their mutex: it lies there, and does not come again.
+  Promise* next = nullptr;  // link in completions, or among the objects for reuse
+  // For completions, under their mutex: it is queued, and it will not be added again.
   bool lies_there = false;
   bool comes_last = false;
-  std::atomic<bool> arrived{false};  // for the last time, at the host
+  std::atomic<bool> arrived{false};  // the host has taken it from completions for the last time
   std::atomic<bool> cancel_asked{false};
   bool cancelled_with_all = false;  // for requests, under the instances' mutex
 
  protected:
   Promise(Memory& memory, Instances& home) noexcept : HostWork(memory), home_(home) {}
-  // It is the caller's, with `uses` uses.
+  // Prepares it for a submission, with `uses` references. The caller must be its only user.
   void begin_promise(const Submission& given, int uses) noexcept;
-  // Another use, which let_go() ends.
+  // Adds a reference, which let_go() releases.
   void hold() noexcept { uses_.fetch_add(1, std::memory_order_relaxed); }
-  // It arrives in its completions before its end. False: there are none, or the host has given them up.
+  // Adds it to its completions before it completes. Returns false if there are none or the host has closed
+  // them.
   bool arrive_early() noexcept;
-  // What no use is left of.
+  // Called when no reference is left.
   virtual void recycle() noexcept = 0;
   void unlink() noexcept;
 
@@ -95,16 +100,16 @@ class Promise : public HostWork, private Cancel::Link {
   Body body_{};
   int64_t timeout_ns_ = 0;
   Ref<Cancel> cancel_;
-  bool linked_ = false;  // to it
+  bool linked_ = false;  // to its cancel object
   BudgetParty* inside_ =
-      nullptr;  // as whom an insider who has asked for it waits, until it has ended; NULL: none did
+      nullptr;  // an insider that requested it waits as this user until it has completed; may be NULL
   Ref<Completions> completions_;
   void (*done_)(HostWork&, void (*)(), void*) = nullptr;
   void (*done_function_)() = nullptr;
   std::atomic<int> uses_{0};
   dist_status code_ = DIST_OK;
-  ErrorRecord* error_ = nullptr;  // of a failure, where there was memory for it
-  Word ended_;                    // 1
+  ErrorRecord* error_ = nullptr;  // report of a failure, if there was memory for it
+  Word ended_;                    // 1: completed
 };
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request: a function that one replica is to run, alone.
+// A request: a function that runs on one replica.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,16 @@ class Request : public Promise, public RequestQueue::Entry {
 
   void cancel() noexcept override;
 
-  // It is the caller's, with `uses` uses.
+  // Prepares it for a submission, with `uses` references. The caller must be its only user.
   void begin(const Submission& given, int64_t now_ns, int uses) noexcept;
 
-  // Whose step it is; NULL: it is none. Then, its function has been left alone, and has returned, on that thread.
+  // The batcher, if this is a step of one; otherwise NULL. come_back() is called on the thread of an
+  // abandoned step when its function has returned.
   virtual Batcher* batcher() noexcept { return nullptr; }
   virtual void come_back() noexcept {}
 
   int64_t id = 0;
-  uint64_t accepted_at = 0;  // a stamp of the recorders'
+  uint64_t accepted_at = 0;  // timestamp
 
  private:
   void cancelled(const char* reason) noexcept override;

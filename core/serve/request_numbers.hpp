@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RequestNumbers: what the requests of one instance came to, and how long they took. Its thread writes; any reads.
+// Statistics about the requests of one instance: outcomes and times. Only the instance's thread writes; any
+// thread reads.
 #pragma once
 
 #include "core/trace/histogram.hpp"
@@ -7,7 +8,7 @@
 
 namespace dist {
 
-// How requests end.
+// How requests complete.
 enum class RequestEnd : uint8_t { kCompleted, kFailed, kCancelled, kOverdue };
 inline constexpr int kRequestEnds = 4;
 
@@ -20,7 +21,7 @@ inline RequestEnd end_of(dist_status status) noexcept {
   }
 }
 
-// Why they are not accepted.
+// Why requests are refused.
 enum class Refusal : uint8_t { kFull, kClosed, kCancelled, kOther };
 inline constexpr int kRefusals = 4;
 
@@ -35,10 +36,10 @@ inline Refusal refusal_of(dist_status status) noexcept {
 
 struct RequestNumbers {
   Sum ended[kRequestEnds];
-  // Of those that its function was called for.
-  Histogram queued;    // from dist_submit() until then
-  Histogram computed;  // its time
-  Histogram waited;    // both
+  // Only requests whose function was called.
+  Histogram queued;    // from dist_submit() to the call
+  Histogram computed;  // duration of the call
+  Histogram waited;    // both together
 };
 
 }  // namespace dist

@@ -21,13 +21,13 @@ Lines& RequestQueue::lines_of(const Entry& entry) noexcept {
   return entry.wants == kAnyInstance ? any_ : at(entry.wants).own;
 }
 
-// Whether it has to wait for one that wants all.
+// Whether the entry must wait for one that wants all instances.
 bool RequestQueue::behind_all(const Entry& entry) const noexcept {
   const Queued* const all = all_.first();
   return all_taken_ || (all != nullptr && all->before(entry));
 }
 
-// What a free instance takes.
+// The entry that an idle instance takes.
 RequestQueue::Entry* RequestQueue::candidate(int instance) const noexcept {
   Entry* entry = of(any_.first());
   Entry* const own = of(at(instance).own.first());
@@ -71,7 +71,7 @@ void RequestQueue::leave_free(int instance) noexcept {
 
 RequestQueue::Arrived RequestQueue::arrive(Entry& entry, int* out_instance) noexcept {
   entry.ticket = ++ticket_;
-  // Where one is free, nobody who is not behind an entry that wants all is queued for it.
+  // While a matching instance is idle, only entries behind a run can be queued for it.
   const bool any = entry.wants == kAnyInstance;
   const bool one_is_free = any ? !free_.empty() : at(entry.wants).state == State::kFree;
   if (one_is_free && !behind_all(entry)) {
@@ -101,7 +101,7 @@ RequestQueue::Entry* RequestQueue::come(int instance) noexcept {
   }
   one.state = State::kFree;
   one.in_free = free_.size();
-  free_.push_back(instance);  // within what is reserved
+  free_.push_back(instance);  // the capacity was reserved
   return nullptr;
 }
 
@@ -138,7 +138,7 @@ RequestQueue::Entry* RequestQueue::next(int* out_instance) noexcept {
 RequestQueue::Entry* RequestQueue::next_for_all() noexcept {
   Entry* const entry = of(all_.first());
   if (entry == nullptr || all_taken_ || busy_ > 0) return nullptr;
-  // Those before it that nobody is there to take hold up nobody.
+  // Entries ahead of it do not count if no instance takes part that could execute them.
   if (parts_ > 0 && any_.first() != nullptr && any_.first()->before(*entry)) return nullptr;
   for (std::size_t i = 0; own_queued_ > 0 && i < instances_.size(); ++i) {
     const Queued* const own = instances_[i].own.first();

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// RequestQueue: who waits for which replicas, and who comes next. A state machine: no thread, no lock, no clock and
-// no memory of its own after it has been made, but for the heap of deadlines.
+// The queue of requests and runs: which entry gets which replica next. A state machine without threads, locks
+// or clock; after construction only the heap of deadlines allocates.
 //
-// An entry wants any one instance, a certain one, or all of them (a run). Entries stand in one order: the greater
-// priority first, then who came first. An instance that is free takes the first entry that it may take, unless an
-// entry that wants all stands before that. Who wants all gets them when nobody stands before it and no instance is busy.
+// An entry wants any instance, a specific one, or all of them (a run). All entries share one order: higher
+// priority first, then earlier arrival.
+//
+// Invariants:
+// - An idle instance takes the first entry that it can take, unless an entry for all instances is ahead of
+//   that.
+// - An entry for all instances is granted when nothing is ahead of it and no instance is busy.
 #pragma once
 
 #include <cstddef>
@@ -24,41 +28,43 @@ class RequestQueue {
  public:
   class Entry : public Queued {
    public:
-    int wants = kAnyInstance;  // or the number of one, or kAllInstances
-    bool unlimited = false;    // it is not counted, and never refused
+    int wants = kAnyInstance;  // or the number of an instance, or kAllInstances
+    bool unlimited = false;    // does not count towards the limit and is never refused
   };
 
-  // `most`: entries for one instance that may be queued.
+  // `most`: maximum number of queued entries for single instances.
   RequestQueue(Memory& memory, int num_instances, std::size_t most);
 
   void set_most(std::size_t most);
-  // What comes of an arrival: it is queued, or given to `*out_instance` at once.
+  // kGiven: `*out_instance` must execute it now.
   enum class Arrived { kQueued, kGiven, kFull };
   Arrived arrive(Entry& entry, int* out_instance) noexcept;
-  // One that wants all. True: it has them.
+  // Queues an entry for all instances. Returns true if it was granted immediately.
   bool arrive_for_all(Entry& entry) noexcept;
 
-  // An instance is free, and takes what this returns; NULL: it waits.
+  // The instance is idle and executes the returned entry; NULL: it waits.
   Entry* come(int instance) noexcept;
-  // It goes away for a while. False: it has been given something, or is not free.
+  // The instance stops waiting for a while. Returns false if it is not idle, for example because it was given
+  // an entry.
   bool leave(int instance) noexcept;
-  // It has come for the first time, or for good no longer takes part; it is not free.
+  // The instance takes part from now on, not idle yet; or it has left permanently.
   void take_part(int instance) noexcept;
   void take_no_part(int instance) noexcept;
   bool takes_part(int instance) const noexcept { return at(instance).part; }
 
-  // Who wanted all has them no longer. Then next() says what the free instances take, until it is NULL.
+  // The owner of all instances returns them. Afterwards next() returns what the idle instances execute, one
+  // entry per call, until it returns NULL.
   void give_back() noexcept { all_taken_ = false; }
   Entry* next(int* out_instance) noexcept;
-  // Whoever gets all instances now; NULL: nobody. To be asked after every change.
+  // The entry that gets all instances now; NULL: none. Must be called after every change.
   Entry* next_for_all() noexcept;
 
-  // Takes a queued entry out.
+  // Removes a queued entry.
   void withdraw(Entry& entry) noexcept;
-  // Any queued entry for one instance, or for all; NULL: none is left.
+  // Any queued entry for a single instance, or for all; NULL: none left.
   Entry* any() noexcept;
   Entry* any_for_all() const noexcept { return of(all_.first()); }
-  // The queued entry for one instance whose deadline is first; NULL: none has one.
+  // The queued entry for a single instance with the earliest deadline; NULL: none.
   Entry* first_deadline() const noexcept { return of(heap_.first()); }
 
   bool has_instances() const noexcept { return parts_ > 0; }
@@ -72,7 +78,7 @@ class RequestQueue {
  private:
   enum class State : uint8_t { kAway, kFree, kBusy };
   struct Instance {
-    Lines own;  // of entries that want it alone
+    Lines own;  // entries for this instance only
     State state = State::kAway;
     bool part = false;
     std::size_t in_free = 0;
@@ -92,11 +98,11 @@ class RequestQueue {
   Lines any_;
   Lines all_;
   std::pmr::vector<Instance> instances_;
-  std::pmr::vector<int> free_;  // the one that became free last at the end: its caches are warm
+  std::pmr::vector<int> free_;  // the one that became idle last is at the end, because its caches are warm
   DeadlineHeap heap_;
   std::size_t most_;
-  std::size_t queued_ = 0;      // for one instance, and counted
-  std::size_t own_queued_ = 0;  // for a certain one
+  std::size_t queued_ = 0;      // entries for single instances that count towards the limit
+  std::size_t own_queued_ = 0;  // entries for a specific instance
   int busy_ = 0;
   int parts_ = 0;
   bool all_taken_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: what a replica's thread does between the runs.
+// Instances: the work of a replica's thread between runs.
 #include <algorithm>
 #include <utility>
 
@@ -10,8 +10,8 @@
 
 namespace dist {
 
-// The time that a thread is an instance. It may end under a function of the host's (pthread_exit): then the request has
-// failed, and the replica gets another thread.
+// Marks the calling thread as an instance. The thread may end inside a host callback (pthread_exit); then the
+// request has failed, and the replica gets another thread.
 class Instances::Attending {
  public:
   Attending(Instances& instances, int rank) noexcept
@@ -33,7 +33,7 @@ class Instances::Attending {
       seat_.given.store(nullptr, std::memory_order_relaxed);
       seat_.inside.store(false, std::memory_order_release);
       seat_.attended = false;
-      // One that cannot even begin is not tried again and again.
+      // Do not retry an instance that failed before it even began.
       if (!std::exchange(seat_.ready, false)) seat_.failure = DIST_FAILED_PRECONDITION;
     }
     (void)failed_precondition("replica %d's thread ended inside its function (pthread_exit)",
@@ -48,7 +48,7 @@ class Instances::Attending {
     const bool library = instances_.pool_.threads() != DIST_THREADS_HOST;
     Status replaced = kOk;
     {
-      // Until the other thread is there, which comes here first, the instance is busy: no run begins.
+      // The instance counts as busy until the new thread has arrived here, so that no run begins before.
       const std::lock_guard lock(instances_.mutex_);
       if (library) {
         seat_.awaited = true;
@@ -70,7 +70,7 @@ class Instances::Attending {
   int rank() const noexcept { return rank_; }
   Seat& seat() const noexcept { return seat_; }
   Stay& stay() noexcept { return stay_; }
-  // It goes, by itself.
+  // The thread leaves regularly.
   void leave() noexcept { left_ = true; }
 
  private:
@@ -89,7 +89,7 @@ bool Instances::serve(int rank, const std::atomic<uint32_t>& started, uint32_t s
   return mine;
 }
 
-// The request that a free instance takes; NULL: it waits.
+// The request that an idle instance takes; NULL: it waits.
 Request* Instances::come(int rank) noexcept {
   Seat& at = seat(rank);
   occupy(at, nullptr);
@@ -100,7 +100,7 @@ Request* Instances::come(int rank) noexcept {
   return at.current;
 }
 
-// Until the bell has been rung; where no clock's thread is there, at most until something is due.
+// Waits until the bell rings or, if there is no clock thread, until something is due.
 template <class News>
 void Instances::await(Word& bell, uint32_t rung, News&& news) noexcept {
   const WaitPolicy policy = idling();
@@ -116,7 +116,7 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
     return started.load(std::memory_order_seq_cst) != seen || stopping.load(std::memory_order_seq_cst);
   };
   for (;;) {
-    // acquire keeps this before the looks: what changes later ends the wait.
+    // The acquire keeps this load before the checks, so a later change ends the wait.
     const uint32_t rung = at.bell.value.load(std::memory_order_acquire);
     tend(here.rank());
     Request* request = nullptr;
@@ -146,7 +146,7 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
   }
 }
 
-// Makes the instance's state, or ends it, as the phase wants it.
+// Creates or destroys the instance's state, according to the phase.
 void Instances::tend(int rank) {
   Seat& at = seat(rank);
   switch (phase()) {
@@ -157,7 +157,7 @@ void Instances::tend(int rank) {
       break;
     case Phase::kEnding:
     case Phase::kClosed:
-      // What a thread that has ended inside a function has left, too.
+      // Also cleans up after a thread that ended inside a callback.
       if (at.ready || at.pool->pool().host_state() != nullptr) end_state(at);
       break;
     case Phase::kNever: break;
@@ -188,14 +188,14 @@ void Instances::make_state(int rank) {
   Seat& at = seat(rank);
   Making making{options_};
   Status made = kOk;
-  // A thread that has ended inside a function has left it.
+  // Left behind by a thread that ended inside a callback.
   if (at.pool->pool().host_state() != nullptr)
     (void)run_alone(at, Body{.call = call_end, .context = &options_},
                     {.call = "dist_instances_open", .uncounted = true});
   if (options_.create_state != nullptr || options_.warm_up != nullptr) {
     made = run_alone(at, Body{.call = call_make, .context = &making},
                      {.call = "dist_instances_open", .uncounted = true});
-    // It was made, but did not warm up.
+    // It was created but failed to warm up.
     if (!made.ok() && at.pool->pool().host_state() != nullptr) end_state(at);
   }
   {
@@ -209,7 +209,7 @@ void Instances::make_state(int rank) {
   if (!made.ok()) end_if_none_is_left(last_error());
 }
 
-// Nobody is there for those who wait.
+// Ends the waiting requests, because no instance is left to serve them.
 void Instances::end_if_none_is_left(const ErrorRecord& why) noexcept {
   {
     const std::lock_guard lock(mutex_);
@@ -242,7 +242,7 @@ void Instances::end_state(Seat& at) {
   settled_.advance();
 }
 
-// The thread's word for its failures belongs to whom it ran for.
+// Errors recorded on this thread belong to the request that it ran for.
 Status Instances::run_alone(Seat& at, const Body& body, const RunLimits& limits) {
   at.inside.store(true, std::memory_order_relaxed);
   const Status status = at.pool->pool().run(body, limits);
@@ -255,17 +255,17 @@ struct Instances::Asked {
   Stay& stay;
 };
 
-// Once the function has been left alone, its request is another's, or nobody's.
+// Once the function was abandoned, its request belongs to another thread or to nobody.
 dist_status Instances::call_request(Replica& replica, const Body& self) {
   const auto& asked = *static_cast<const Asked*>(self.context);
   const Request& request = asked.request;
-  // What came before its groups had begun.
+  // A cancellation that came before the run's groups had begun.
   if (request.cancel_asked.load(std::memory_order_seq_cst))
     request.home().cancel_late(request, replica.pool());
   const Body body = request.body();
   struct Inside {
     Inside(Stay& of, Replica& on) noexcept : stay(of), replica(on) {
-      // release: what this thread has recorded, for who may leave it alone.
+      // release: publishes what this thread has recorded to the thread that may abandon it.
       stay.call.store(Stay::kIn, std::memory_order_release);
     }
     ~Inside() {
@@ -316,7 +316,7 @@ Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   return status;
 }
 
-// A batcher's step is no request of the host's.
+// Steps of batchers do not count as requests.
 void Instances::count_end(Seat& at, const Request& request, dist_status status) noexcept {
   if (!request.unlimited) at.numbers.ended[static_cast<std::size_t>(end_of(status))].add(1);
 }
@@ -329,8 +329,8 @@ void Instances::count_times(Seat& at, uint64_t accepted, uint64_t begun) noexcep
   at.numbers.waited.add(ended - accepted);
 }
 
-// Runs it, and returns what the instance does next; NULL: it looks for itself, or has been left alone, and the seat and the
-// request are no longer its own.
+// Runs the request and returns what the instance runs next. NULL: the instance must check for itself; or this
+// thread was abandoned and must not touch the seat and the request any more.
 Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
   const Status status = run_request(at, stay, request);
   if (memory().forked() || stay.left()) return nullptr;
@@ -352,7 +352,7 @@ bool Instances::is_inside(int rank) const noexcept {
   return seats_[static_cast<std::size_t>(rank)].inside.load(std::memory_order_acquire);
 }
 
-// One of the host's threads: until the instances close, no run is waited for here.
+// Called by host threads. Until the instances close, this thread waits for no run.
 Status Instances::serve_here(GlobalReplica replica) {
   if (const Replica* const here = current().replica;
       here != nullptr && here->pool().owner() == pool_.owner()) {

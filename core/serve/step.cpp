@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batcher: its steps, from the line to their end.
+// Batcher: the steps, from the queue to their end.
 #include "core/serve/step.hpp"
 
 #include <algorithm>
@@ -31,8 +31,8 @@ dist_status Batcher::Step::call(Replica& replica, const Body& self) {
   return batcher.options_.step(replica, batch, batcher.options_);
 }
 
-// Under the mutex. Seldom is none idle: no instance has more than two, and one stands in line for any; but those that are taken out
-// of the line have yet to be put away.
+// Must be called under the mutex. An idle step is almost always available: an instance needs at most two, and
+// one is queued for any instance. But steps that were removed from the queue may not have been put back yet.
 void Batcher::stand_in_line(int wants, int32_t priority) noexcept {
   if (idle_ == nullptr) {
     short_of_steps_ = true;
@@ -52,15 +52,16 @@ void Batcher::leave_line(const Step& step) noexcept {
                              : void(armed_[static_cast<std::size_t>(step.wants)] = false);
 }
 
-// An instance's own next step, where it has items for one. Under the mutex.
+// Queues an instance's own next step if it has items for one. Must be called under the mutex.
 void Batcher::arm(int instance) noexcept {
   if (armed_[static_cast<std::size_t>(instance)] || queue_.is_stepping(instance) || !queue_.has_own(instance))
     return;
   stand_in_line(instance, queue_.greatest_of(instance));
 }
 
-// A step for those who wait, where some instance has no items, so that it has room; else where one has some. Those whose
-// own step stands in line, or is under way, see who waits by themselves.
+// Queues a step for waiting items: for any instance if one is empty and therefore has room, otherwise for an
+// instance with room. Instances with a queued or running step of their own find the waiting items by
+// themselves.
 void Batcher::arm_waiting(int64_t now_ns) noexcept {
   if (!queue_.is_due(now_ns)) {
     by_name_ = false;
@@ -79,13 +80,13 @@ void Batcher::arm_waiting(int64_t now_ns) noexcept {
   }
 }
 
-// On the instance that has taken the step: says who is in it. False: nobody.
+// On the instance that took the step: selects its items. Returns false if there are none.
 bool Batcher::form(Step& step, int instance) noexcept {
   Item* over = nullptr;
   bool any = false;
   {
     const std::lock_guard lock(mutex_);
-    // Told to end with all, and late to begin.
+    // Everything was told to end, and this step starts too late.
     if (step.left.load(std::memory_order_relaxed)) return false;
     const int64_t now_ns = instances_->host().now_ns();
     any = &step == any_;
@@ -93,7 +94,7 @@ bool Batcher::form(Step& step, int instance) noexcept {
     step.is_taken = true;
     step.at = instance;
     step.begun_at = instances_->stamp();
-    // Those that nobody wants any more.
+    // Items that were cancelled or have expired.
     for (std::size_t i = 0; i < queue_.items(instance).size();) {
       auto& item = static_cast<Item&>(*queue_.items(instance)[i]);
       const dist_status as = over_as(item, now_ns);
@@ -108,7 +109,8 @@ bool Batcher::form(Step& step, int instance) noexcept {
     step.set_count(queue_.form(instance, now_ns, step.room()));
     stepping_[static_cast<std::size_t>(instance)] = &step;
     count_joined(step);
-    // It has no room for those who wait: who has, is told by name, or this instance would take the next step for any, too.
+    // This instance has no room for the waiting items. From now on, instances with room get steps of their
+    // own, because this one could take the next step for any instance again.
     by_name_ = any && queue_.num_waiting() == waited && queue_.is_due(now_ns);
     arm_waiting(now_ns);
   }
@@ -116,7 +118,7 @@ bool Batcher::form(Step& step, int instance) noexcept {
   return !step.items().empty();
 }
 
-// Under the mutex: who is in a step for the first time.
+// Counts the items that are in a step for the first time. Must be called under the mutex.
 void Batcher::count_joined(const Step& step) noexcept {
   for (BatchQueue::Entry* const each : step.items()) {
     auto& item = static_cast<Item&>(*each);
@@ -125,7 +127,7 @@ void Batcher::count_joined(const Step& step) noexcept {
   }
 }
 
-// Items that have left the queue, each as the step says of it, or as all, or as nobody wants it any more.
+// Ends items that have left the queue: each as its step decided, or as all, or as cancelled or expired.
 void Batcher::end_chain(Item* first, Status status, const ErrorRecord* why) noexcept {
   while (first != nullptr) {
     Item& item = *std::exchange(first, first->next_to_end);
@@ -148,13 +150,13 @@ void Batcher::end_unwanted(Item& item) noexcept {
   item.end(Status(why.code), &why);
 }
 
-// Under the mutex.
+// Must be called under the mutex.
 void Batcher::count_step(const Step& step, uint64_t now) noexcept {
   numbers_.sizes.add(step.items().size());
   numbers_.computed.add(now > step.begun_at ? now - step.begun_at : 0);
 }
 
-// It has ended, or never begins.
+// The step has ended, or will never begin.
 void Batcher::over(Step& step, Status status, const ErrorRecord* why) noexcept {
   const ErrorRecord reason = why == nullptr ? ErrorRecord{} : *why;
   Item* ending = nullptr;
@@ -191,7 +193,7 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why) noexcept {
   release();
 }
 
-// Under the mutex.
+// Must be called under the mutex.
 void Batcher::put_away(Step& step) noexcept {
   step.next = std::exchange(idle_, &step);
   --steps_out_;
@@ -202,7 +204,7 @@ void Batcher::put_away(Step& step) noexcept {
 
 // ---- Steps that do not return ----
 
-// Under the mutex: it is to end while it is in a step.
+// Marks an item in a step that must end. Must be called under the mutex.
 void Batcher::tell(Item& item) noexcept {
   queue_.tell(item);
   const int instance = item.instance();
@@ -230,7 +232,7 @@ void Batcher::leave_alone(int instance, Request& running, Item** chain) noexcept
   const uint64_t now = instances_->stamp();
   const bool is_own = running.batcher() == this;
   const bool cancelled = is_own && running.cancel_asked.load(std::memory_order_relaxed);
-  // From the back, where none is moved: the first one is the chain's first.
+  // From the back, so that no item moves; the first item becomes the first of the chain.
   while (!queue_.items(instance).empty()) {
     auto& item = static_cast<Item&>(*queue_.items(instance).back());
     const dist_status as = over_as(item, now_ns);
@@ -273,7 +275,7 @@ void Batcher::let_go_of_left(Item& item) noexcept {
   --going_;
 }
 
-// On the thread that was left alone in it. The strategy may have ended.
+// Called on the abandoned thread. The strategy may have been destroyed.
 void Batcher::back(Step& step) noexcept {
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batcher::Step: a step of a batcher, which stands in the instances' queue as a request that nobody waits for.
+// A step of a batcher, which is queued as a request without a handle.
 #pragma once
 
 #include <atomic>
@@ -18,16 +18,16 @@ class Batcher::Step final : public Request {
         batcher_(batcher),
         room_(static_cast<std::size_t>(batcher.options_.queue.max_items), nullptr, &memory) {}
 
-  // It stands in line: for one instance, or for any.
+  // Prepares it for the queue: for one instance, or for any.
   void begin_step(int instance, int32_t of) noexcept;
   void end(Status status, const ErrorRecord* why) noexcept override { batcher_.over(*this, status, why); }
   Batcher* batcher() noexcept override { return &batcher_; }
   void come_back() noexcept override { batcher_.back(*this); }
 
-  bool is_taken = false;          // an instance has it,
-  int at = -1;                    // this one
-  uint64_t begun_at = 0;          // a stamp
-  std::atomic<bool> left{false};  // alone: its items have ended, and another thread has its instance
+  bool is_taken = false;          // an instance has it
+  int at = -1;                    // that instance
+  uint64_t begun_at = 0;          // timestamp
+  std::atomic<bool> left{false};  // abandoned: its items have ended, and another thread serves the instance
   Step* next_of_all = nullptr;
   std::span<BatchQueue::Entry*> room() noexcept { return room_; }
   std::span<BatchQueue::Entry* const> items() const noexcept { return std::span(room_).first(count_); }

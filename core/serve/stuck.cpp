@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: a function that does not return, though its request's deadline is over or it was cancelled. Its replica gets
-// another thread, with a pool and a state of its own; the function keeps the old ones, and ends them when it comes back.
+// Instances: replacing the thread of a function that does not return although its request's deadline has
+// expired or it was cancelled. The replica gets a new thread with its own pool and state. The stuck function
+// keeps the old ones, and its thread destroys them when the function returns.
 #include "core/serve/stuck.hpp"
 
 #include <algorithm>
@@ -15,9 +16,9 @@
 namespace dist {
 
 void Stuck::end() noexcept {
-  // For who has left this thread alone, and calls nothing of the host's.
+  // Waits for the thread that abandons this one, which calls no host function.
   while (!has_all_.load(std::memory_order_acquire)) yield_this_thread();
-  // Before the instance's state, which theirs may use.
+  // Before the instance's state, which these may use.
   while (items_ != nullptr) std::exchange(items_, items_->next_to_end)->come_back();
   if (step_ != nullptr) step_->come_back();
   if (pool_->pool().host_state() != nullptr) {
@@ -29,19 +30,20 @@ void Stuck::end() noexcept {
   release();
 }
 
-// Under the mutex: an instance has got a request, or what it runs is to end now.
+// Must be called under the mutex: an instance has got a request, or its request must end now.
 void Instances::watch(Seat& at, int64_t end_ns) noexcept {
   if (options_.stuck_ns == 0 || end_ns == 0) return;
   const int64_t stuck_at = deadline_after(end_ns, options_.stuck_ns);
   if (at.stuck_at != 0 && at.stuck_at <= stuck_at) return;
   at.stuck_at = stuck_at;
-  // Seldom: later requests have later deadlines.
+  // Rare: later requests usually have later deadlines.
   if (watched_until_ != 0 && watched_until_ <= stuck_at) return;
   watched_until_ = stuck_at;
   helpers_.deadline_changed();
 }
 
-// Under the mutex: what an instance runs has been told to end. Not the time: the host's clock is not called in a signal.
+// Must be called under the mutex: the current request was told to end. Does not record the time, because the
+// host's clock must not be called in a signal handler.
 void Instances::watch_told(Seat& at) noexcept {
   if (options_.stuck_ns == 0) return;
   at.told = true;
@@ -50,11 +52,11 @@ void Instances::watch_told(Seat& at) noexcept {
 
 void Instances::tell_step(int rank, const Request& step) noexcept {
   const std::lock_guard lock(mutex_);
-  // It may be over, and on its way to its batcher.
+  // The step may have ended and be on its way to its batcher.
   if (seat(rank).current == &step) watch_told(seat(rank));
 }
 
-// Replaces the threads of those that are stuck, and says when to look again; 0: when watch() says so.
+// Replaces the threads of stuck functions, and returns when to check again; 0: when watch() requests it.
 int64_t Instances::replace_stuck() noexcept {
   for (;;) {
     int stuck = -1;
@@ -76,11 +78,11 @@ int64_t Instances::replace_stuck() noexcept {
   }
 }
 
-// What takes memory, before anything is decided, and what is known of the function.
+// The memory that is allocated before the decision, and the description of the function.
 struct Instances::Replacement {
   Stuck* stuck = nullptr;
   InnerPool* pool = nullptr;
-  Ref<Batcher> batcher;  // whose step the function is; none: it is a request's
+  Ref<Batcher> batcher;  // set if the function is a step
   Request* running = nullptr;
   ErrorRecord why;
   int32_t count = 0;
@@ -108,7 +110,7 @@ Status Instances::prepare(int rank, Replacement& out) noexcept {
   }
 }
 
-// Under the mutex: what the function of an instance is told that has not returned.
+// The report for a function that has not returned. Must be called under the mutex.
 ErrorRecord Instances::why_stuck(int rank, Request& running) const noexcept {
   ErrorRecord why;
   const bool is_step = running.batcher() != nullptr;
@@ -134,13 +136,14 @@ ErrorRecord Instances::why_stuck(int rank, Request& running) const noexcept {
   return why;
 }
 
-// Under the mutex: the function has its thread, its pool and its state for itself. Until another thread has come the instance is
-// busy: no run begins. False: it is about to begin, has returned just now, or may not be replaced.
+// Must be called under the mutex. Abandons the function, which keeps its thread, pool and state. The instance
+// counts as busy until the new thread has arrived, so that no run begins. Returns false if the function has
+// not started yet, has just returned, or may not be replaced.
 bool Instances::leave_alone(int rank, Replacement& with) noexcept {
   Seat& at = seat(rank);
   with.stuck->take(at.pool);
   at.stay->stuck = with.stuck;
-  // release: with that. acquire: with what the thread has recorded.
+  // release: publishes this. acquire: makes visible what the thread has recorded.
   uint32_t in = Stay::kIn;
   if (!at.stay->call.compare_exchange_strong(in, Stay::kLeft, std::memory_order_acq_rel)) {
     at.stuck_at = deadline_after(host_.now_ns(), options_.stuck_ns);
@@ -161,7 +164,7 @@ bool Instances::leave_alone(int rank, Replacement& with) noexcept {
   return true;
 }
 
-// What instances have of it: no thread serves there, so that nobody joins.
+// Takes the items of the instance. No thread serves there, so none can join.
 Item* Instances::leave_items_alone(int rank, Request& running) noexcept {
   Item* items = nullptr;
   const std::lock_guard lock(batchers_mutex_);
@@ -174,7 +177,7 @@ Status Instances::put_in_place(int rank) noexcept {
   const std::lock_guard lock(mutex_);
   Seat& at = seat(rank);
   at.inside.store(false, std::memory_order_release);
-  // Under the mutex, where no run begins: its thread comes here first.
+  // Under the mutex no run can begin, and the new thread comes here first.
   const Status started = pool_.replace_thread(LocalReplica{rank});
   if (!started.ok()) {
     at.failure = started.code();
@@ -192,7 +195,7 @@ void Instances::replace(int rank) noexcept {
     const std::lock_guard lock(mutex_);
     Seat& at = seat(rank);
     if (at.current == nullptr || at.stuck_at == 0 || at.stuck_at > host_.now_ns()) return;
-    // It runs another one by now.
+    // It runs another request by now.
     if (at.current->batcher() != with.batcher.get()) return;
     at.stuck_at = 0;
     if (prepared.ok() && replaced_ < options_.max_replaced && !leave_alone(rank, with)) return;
@@ -208,14 +211,14 @@ void Instances::replace(int rank) noexcept {
   for (Item* each = items; each != nullptr; each = each->next_to_end) each->end_left(with.why);
   std::exchange(with.stuck, nullptr)->take_rest(items, with.batcher ? with.running : nullptr);
   settled_.advance();
-  // Who waits for a step: there is room.
+  // Threads that wait for a step: there is room now.
   helpers_.deadline_changed();
   host_.log(DIST_LOG_WARNING, "a function has not returned on replica %d, which %s (%d so far)",
             pool_.name_of(rank),
             started.ok() ? "gets another thread" : "is lost: no other thread could be made", with.count);
 }
 
-// What its thread would have recorded.
+// Records what the abandoned thread would have recorded.
 void Instances::record_left(int rank, const Request& request, dist_status status) noexcept {
   Recorder& recorder = pool_.recorder()[LocalReplica{rank}];
   const uint64_t begun = recorder.run_began();

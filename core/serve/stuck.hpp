@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stuck: what a function takes along that has not returned, though it was told to, when its replica gets another thread. Its
-// own thread ends this when it comes back.
+// The state that an abandoned function keeps: it did not return although it was told to, and its replica has
+// got a new thread. The old thread cleans up here when its function returns.
+//
+// Invariant: after take_rest(), only the old thread uses this object.
 #pragma once
 
 #include <atomic>
@@ -22,25 +24,27 @@ class Stuck final : public Counted {
         options_(options),
         recorder_(memory, ReplicaCount(1)) {}
 
-  // The pool that the function is in: the other thread gets another one.
+  // Takes over the pool that the function runs in. The new thread gets another one.
   void take(InnerPool* pool) noexcept { pool_ = pool; }
-  // All that the function has is known and has ended: its instance's items, by next_to_end, and the step that it is; NULL: it
-  // is a request's. The last word of whoever leaves it alone.
+  // Records what else the function used: the items of its instance, linked by next_to_end, and its step (NULL
+  // if it is a plain request). All of them have ended. The last call by the thread that abandons the
+  // function.
   void take_rest(Item* items, Request* step) noexcept {
     items_ = items;
     step_ = step;
     has_all_.store(true, std::memory_order_release);
   }
   Recorder& recorder() noexcept { return recorder_[LocalReplica{0}]; }
-  // On the thread that came back, out of its run: ends its state, and lets go of all.
+  // Called on the thread that returned, outside of its run: destroys the instance's state and releases
+  // everything.
   void end() noexcept;
 
  private:
   ~Stuck() override = default;
 
   const Ref<Instances> instances_;
-  Instances::Options options_;  // as they were: the instances may have been opened anew with others
-  FlightRecorder recorder_;     // nobody reads it: the replica's is written by its new thread
+  Instances::Options options_;  // a copy: the instances may have been reopened with others
+  FlightRecorder recorder_;     // never read: the new thread writes to the replica's recorder
   InnerPool* pool_ = nullptr;
   Item* items_ = nullptr;
   Request* step_ = nullptr;

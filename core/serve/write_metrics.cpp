@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kEndNames[kRequestEnds] = {"completed", "failed", "cancelled", "overdue"};
 constexpr const char* kRefusalNames[kRefusals] = {"full", "closed", "cancelled", "other"};
 
-// Upper bounds of what is shown: 1 us, 2 us, ..., 16.8 s.
+// Upper bounds of the histogram: 1 us, 2 us, ..., 16.8 s.
 constexpr int kBounds = 25;
 constexpr uint64_t bound_ns(int bound) noexcept { return uint64_t{1000} << bound; }
 
@@ -132,7 +132,7 @@ class ServeMetrics : private Exposition {
 
   struct Series {
     const char* name;
-    const char* of;  // which label it has
+    const char* of;  // the label
     int which;
   };
   void begin(const Series& series, const char* suffix) {
@@ -147,7 +147,7 @@ class ServeMetrics : private Exposition {
     value(number);
   }
 
-  // Each bucket has those below it too.
+  // Buckets are cumulative.
   void sizes(const char* name, const Batcher& of) {
     const Series series{name, "batcher", of.number};
     uint64_t all = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a strategy's requests and items, as lines of a page that core/trace/metrics.hpp begins.
+// Writes the statistics about requests and items as part of the metrics page that core/trace/metrics.hpp
+// begins.
 #pragma once
 
 #include "core/serve/instances.hpp"
@@ -8,11 +9,11 @@
 
 namespace dist {
 
-// `strategy`: the label of every sample; NULL: none.
+// `strategy`: label of every sample; NULL: none.
 void write_metrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
                    TextOut& out);
 
-// A line of dist_explain().
+// Writes a line for dist_explain().
 void explain(Instances& instances, TextOut& out);
 
 }  // namespace dist

@@ -9,8 +9,8 @@
 namespace dist {
 namespace {
 
-// Over several workers: a step that one of them has is a step of all, with an empty batch on those that are out of
-// data. Where one of those cannot have an empty batch, the step is left out.
+// With several workers: if one of them has a batch, all take a step, and workers without data get an empty
+// batch. If one of these cannot have an empty batch, the step is skipped.
 Status next_step(Iterator& iterator, Steps& steps, const Iterator::Interrupt& interrupt, const char* call,
                  ValueRef* out) {
   if (iterator.has_ended()) return iterator.next(interrupt, call, out);
@@ -57,7 +57,7 @@ Status next_batch(Iterator& iterator, const char* call, ValueRef* out) {
   Replica* const replica = current().replica;
   Iterator::Interrupt interrupt;
   if (replica != nullptr) {
-    // The source may never give it, and the run have a deadline, or be cancelled.
+    // The source may never deliver the batch, but the run can have a deadline or be cancelled.
     interrupt.check = [](void* inside) noexcept {
       return static_cast<Replica*>(inside)->group().check_run();
     };

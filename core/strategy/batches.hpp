@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which threads may take batches of a dataset, and what ends their wait. `call` is the function's name in
+// Which threads may take batches of a dataset, and what ends their wait. `call` is the host's function, for
 // messages.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace dist {
 
-// OK where this thread may pass over the dataset. A batch for all replicas is taken outside their functions;
-// a dataset for one replica is like any other object there.
+// Checks that this thread may iterate over the dataset. Batches for all replicas are taken outside of replica
+// functions; a dataset for a single replica can be used inside like any other object.
 Status check_may_pass(const Dataset& dataset, const char* call) noexcept;
 
-// The iterator's next batch. The end of the run that this thread is in ends the wait.
+// The iterator's next batch. If this thread is in a run, the end of the run also ends the wait.
 Status next_batch(Iterator& iterator, const char* call, ValueRef* out);
 
-// The same, but at the end of the pass OK and no batch.
+// The same, but returns OK and no batch at the end of the pass.
 Status next_batch_if_any(Iterator& iterator, const char* call, ValueRef* out);
 
 }  // namespace dist

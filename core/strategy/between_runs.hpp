@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BetweenRuns: a turn between the strategy's runs, in which the cross-replica context reads or writes
-// variables. While it lives no run is under way, so that nobody sees half of a value. Over several workers, what then
-// needs others is a run of theirs, which ends with it.
+// BetweenRuns: a turn between the runs of a strategy, in which cross-replica code reads or writes variables.
+//
+// Invariant: once begin() has taken a turn, no run is in progress until the object is destroyed, so nobody sees
+// a partially updated value. With several workers, the operations of the turn that need other workers form
+// one run of theirs, which ends with the turn.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -18,25 +20,25 @@ class BetweenRuns {
   BetweenRuns(const BetweenRuns&) = delete;
   BetweenRuns& operator=(const BetweenRuns&) = delete;
 
-  // Waits for the run that is under way, at most the strategy's timeout. Inside a merge function of the
-  // strategy, and inside a host's function that is called in such a turn, there is nothing to wait for.
+  // Waits for the current run, at most for the strategy's timeout. Does not wait inside a merge function of
+  // the strategy, or inside a host callback that is called during such a turn.
   Status begin(Strategy& strategy, const char* call) noexcept;
-  // The same where a variable is part of the value, or where other workers take part in the operation: they hear when
-  // it has ended, and how.
+  // Begins a turn only if `value` contains a variable, or if other workers take part in the operation. They
+  // learn when and how it has ended.
   Status begin_for(const Value* value, Strategy& strategy, const char* call) noexcept;
-  // Where other workers take part, a turn of all of them.
+  // Begins a turn only if other workers take part; then they take it together.
   Status begin_among_workers(Strategy& strategy, const char* call) noexcept;
-  // False: there was nothing to wait for.
+  // False if no turn was needed.
   bool has_begun() const noexcept { return pool_ != nullptr; }
 
  private:
   ReplicaPool* pool_ = nullptr;
-  uint64_t failures_ = 0;  // on this thread, before
+  uint64_t failures_ = 0;  // on this thread, at the begin
   const ReplicaPool* before_ = nullptr;
 };
 
-// InTurnOf: while a host's function is called for several copies at the same time, on other threads too,
-// these are in the turn of the thread that began it.
+// InTurnOf: while a host callback runs for several copies at the same time, lets other threads share the turn
+// of the thread that began it.
 class InTurnOf {
  public:
   explicit InTurnOf(const ReplicaPool* turn) noexcept

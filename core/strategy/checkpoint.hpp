@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables and the input's position to a file, and back: under any strategy and number of replicas.
+// Saves variables and the position in the input to a file and loads them, independently of the kind of
+// strategy and of the number of replicas.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +14,23 @@
 
 namespace dist {
 
-// The variables and the position that are saved or loaded.
+// The variables and the position to save or load.
 struct Saved {
   std::span<Variable* const> variables;
-  const char* const* names = nullptr;  // in the file; NULL: the variables' own
-  Position* position = nullptr;        // NULL: none
-  bool sharded = false;                // saving: an index, and a shard of each worker's part
+  const char* const* names = nullptr;  // in the file; NULL: the names of the variables
+  Position* position = nullptr;        // may be NULL
+  bool sharded = false;                // when saving: writes an index and one shard per worker
   const char* name(std::size_t i) const noexcept {
     return names == nullptr ? variables[i]->name() : names[i];
   }
 };
 
-// The file gets what read() gives of each variable. `texts` are the host's.
+// Saves the value of each variable as returned by read(). `texts` are the host's.
 Status save_checkpoint(const CrossReplica& context, const char* path, const Saved& saved,
                        std::span<const StoredText> texts);
 
-// Assigns the file's tensor to each variable. Everything is checked, the data too, before anything is
-// written.
+// Assigns the tensors of the file to the variables. Everything, including the data, is checked before
+// anything is written.
 Status load_checkpoint(const CrossReplica& context, const char* path, const Saved& saved);
 
 }  // namespace dist

@@ -46,8 +46,8 @@ Status read_position(const Checkpoint& file, Position* out) noexcept {
   return kOk;
 }
 
-// A task for each thread, which takes the next tensor as long as there are any. Reports are each thread's own: where one
-// fails, all is done again by the caller, who gets the first one's.
+// Each thread takes the next tensor as long as there are any. Error records are thread-local, so if a thread
+// fails, the caller repeats everything and gets the first error itself.
 template <class Body>
 Status for_each_tensor(const CrossReplica& context, std::size_t n, std::size_t threads, const Body& body) {
   std::atomic<std::size_t> next{0};
@@ -63,7 +63,7 @@ Status for_each_tensor(const CrossReplica& context, std::size_t n, std::size_t t
   return kOk;
 }
 
-// Into all copies, which are equal; a sum is shared out later.
+// Reads into all copies, which are equal; a sum is divided later.
 Status read_copies(const FoundTensor& found, Variable& variable) noexcept {
   std::byte* copies[DIST_MAX_REPLICAS];
   const int32_t n = is_sum(variable) ? 1 : variable.num_copies();
@@ -72,7 +72,8 @@ Status read_copies(const FoundTensor& found, Variable& variable) noexcept {
   return found.file->read(*found.tensor, {copies, static_cast<std::size_t>(n)});
 }
 
-// Several where there is enough to do. Each has room of its own, and a host's executor may have any number of threads.
+// Several threads if there is enough work. Each needs a buffer, and a host's executor may have any number of
+// threads.
 std::size_t loading_threads(const CrossReplica& context, std::span<const FoundTensor> tensors) noexcept {
   constexpr uint64_t kLeastBytes = uint64_t{4} << 20;
   constexpr int kMostThreads = 64;
@@ -83,7 +84,7 @@ std::size_t loading_threads(const CrossReplica& context, std::span<const FoundTe
                   static_cast<std::size_t>(std::min(context.arena->max_threads(), kMostThreads)));
 }
 
-// When the first variable has been written, nothing may fail any more.
+// Nothing may fail any more once the first variable has been written.
 Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   Ref<Checkpoint> file;
   DIST_TRY(Checkpoint::open(*context.memory, path, &file));

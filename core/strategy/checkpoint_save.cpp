@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kTag[] = "checkpoint";
 
-// `save`: of one with shards; 0: there are none.
+// `save`: the number of a save with shards; 0: there are none.
 Status add_texts(const Saved& saved, std::span<const StoredText> given, uint64_t save, NewTexts& texts) {
   for (const StoredText& text : given) DIST_TRY(texts.add(text.key, text.text, false));
   if (save != 0) {
@@ -37,8 +37,8 @@ Status add_texts(const Saved& saved, std::span<const StoredText> given, uint64_t
   return kOk;
 }
 
-// A file of the variables for which `mine` says so. All workers read the others as well: a value that copies make together
-// is made by all of them.
+// Writes a file with the variables that `mine` selects. All workers read the other variables as well, because
+// values that are computed from all copies need all workers.
 template <class Mine>
 Status write_file(const CrossReplica& context, const char* path, const Saved& saved,
                   std::span<const StoredText> texts, uint64_t save, const Mine& mine) {
@@ -60,7 +60,7 @@ Status write_file(const CrossReplica& context, const char* path, const Saved& sa
   return writer.commit();
 }
 
-// The part in a save of a worker that writes nothing.
+// Takes part in a save on a worker that writes nothing.
 Status take_part(const CrossReplica& context, const Saved& saved) {
   for (Variable* const variable : saved.variables) {
     DIST_TRY(check_variable(context, *variable));
@@ -70,7 +70,7 @@ Status take_part(const CrossReplica& context, const Saved& saved) {
   return kOk;
 }
 
-// Of several workers the others return when the first one has come here.
+// The other workers return when the first one has reached this point.
 Status has_written(AcrossWorkers* workers) {
   if (workers == nullptr) return kOk;
   int32_t written = 1;
@@ -107,7 +107,7 @@ class ShardedSave {
         shards_(context.memory) {}
   ShardedSave(const ShardedSave&) = delete;
   ShardedSave& operator=(const ShardedSave&) = delete;
-  // Worker 0 leaves the shards of the index that is in its place now, and no others.
+  // Worker 0 keeps only the shards of the index that is in place now.
   ~ShardedSave() {
     if (!shares_ || me() != 0) return;
     if (index_.in_place()) {
@@ -133,7 +133,7 @@ class ShardedSave {
     return context_.workers == nullptr ? 1 : context_.workers->num_workers();
   }
 
-  // Of all shards: each one's are checked when it is written.
+  // Checks names across all shards; names within a shard are checked when it is written.
   Status check_names() const {
     std::pmr::vector<const char*> names(context_.memory);
     for (std::size_t i = 0; i < saved_.variables.size(); ++i) names.push_back(saved_.name(i));
@@ -154,7 +154,7 @@ class ShardedSave {
     return kOk;
   }
 
-  // Which worker writes which variable, and the shards of those that write any.
+  // Decides which worker writes which variable, and the shards of the workers that write any.
   void share() {
     std::pmr::vector<uint64_t> bytes(context_.memory);
     for (const Variable* const variable : saved_.variables) bytes.push_back(variable->bytes());
@@ -192,7 +192,7 @@ class ShardedSave {
     return context_.workers->largest({&none, 1}, kTag, 2);
   }
 
-  // That worker 0 sees them all, each with the variables that it is to have.
+  // Checks that worker 0 can see all shards, each with the expected variables.
   Status check_shards() const {
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
       const char* const path = shards_[shard].c_str();
@@ -233,10 +233,10 @@ class ShardedSave {
   const char* path_;
   const Saved& saved_;
   std::span<const StoredText> texts_;
-  NewFile index_;  // worker 0's
+  NewFile index_;  // on worker 0
   uint64_t save_ = 0;
-  bool shares_ = false;                 // the workers know the save's number
-  std::pmr::vector<int32_t> shard_of_;  // of each variable
+  bool shares_ = false;                 // the workers know the number of the save
+  std::pmr::vector<int32_t> shard_of_;  // for each variable
   std::pmr::vector<std::pmr::string> shards_;
   int32_t mine_ = -1;
 };

@@ -69,7 +69,7 @@ Status device_of(const Strategy& strategy, const Variable& variable, int32_t cop
     return invalid_argument("copy is %d; variable \"%s\" has copies 0 to %d", copy, variable.name(),
                             variable.num_copies() - 1);
   }
-  static const DeviceName only;  // the default strategy names none
+  static const DeviceName only;  // the default strategy has no device names
   const auto devices = strategy.devices().parameters();
   *out = devices.empty() ? only.c_str() : devices[static_cast<std::size_t>(copy)].c_str();
   return kOk;

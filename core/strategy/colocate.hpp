@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colocation: the promise that variables made next are placed with another. Copy r of every variable of a
-// strategy is with replica r (central storage: with the one parameter device), so the promise always holds;
-// these functions report where it could not.
+// Colocation: a promise that the variables created next are placed with a given one. Copy r of every variable
+// of a strategy is placed with replica r (with central storage, on the one parameter device), so the promise
+// always holds. These functions only report misuse.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -11,15 +11,15 @@
 
 namespace dist {
 
-// OK where this thread is in the strategy's scope or run, and `with` is a variable of the strategy. A copy of
-// a variable is accepted too, unless the variable is mirrored. A default strategy requires neither.
+// Checks that this thread is in the strategy's scope or run, and that `with` is a variable of the strategy. A
+// copy of a variable is accepted too, unless the variable is mirrored. A default strategy requires neither.
 Status enter_colocation(Strategy& strategy, const Value& with);
 Status exit_colocation(Strategy& strategy);
 
-// Whether the strategy made the variable that the value is, or shows a copy of.
+// Whether the strategy created this variable, or the variable that this value is a copy of.
 Status created_by(const Strategy& strategy, const Value& variable, bool* out) noexcept;
 
-// The name of the device that a copy of a variable of the strategy is on.
+// The name of the device on which a variable's copy is placed.
 Status device_of(const Strategy& strategy, const Variable& variable, int32_t copy, const char** out) noexcept;
 
 }  // namespace dist

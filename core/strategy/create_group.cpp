@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kCall = "dist_group_create";
 
-// What the workers' meeting reports, as all of them say it, in the words of the call.
+// Rephrases the report of the rendezvous, which is the same on all workers, in terms of this call.
 Status in_words(Status failed) noexcept {
   const ErrorRecord given = last_error();
   if (given.collective == 0 || given.culprit.worker < 0) return failed;
@@ -28,7 +28,7 @@ Status create_group(Strategy& strategy, std::span<const int32_t> ids, Subgroup**
   if (strategy.workers() == nullptr) return strategy.pool().create_group(ids, out);
   BetweenRuns turn;
   DIST_TRY(turn.begin_among_workers(strategy, kCall));
-  // Inside a merge function or an update, which are the same on all workers.
+  // In a merge function or an update, which are the same on all workers.
   if (!turn.has_begun())
     return failed_precondition("%s(): a run is under way; make groups before runs", kCall);
   const Status made = strategy.pool().create_group_in_turn(ids, out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of some replicas of a strategy, which all of its workers make together.
+// Creates groups of some replicas, together with all workers of the strategy.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace dist {
 
-// dist_group_create(). Over several workers it waits for the run that is under way, and for the others.
+// Implements dist_group_create(). With several workers it waits for the current run and for the other
+// workers.
 Status create_group(Strategy& strategy, std::span<const int32_t> ids, Subgroup** out);
 
 }  // namespace dist

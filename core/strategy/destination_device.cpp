@@ -13,7 +13,7 @@ Status device_of(Strategy& strategy, const Destination& destination, DeviceName*
   const auto workers = strategy.devices().workers();
   const auto parameters = strategy.devices().parameters();
   if (context.replicas.local() == 1) {
-    // Values stay what they are, and where.
+    // Values stay unchanged on their devices.
     *out = workers.empty() ? DeviceName() : workers[0];
     return kOk;
   }

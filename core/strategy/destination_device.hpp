@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// device_of(): the device of a destination, on which a result that is one tensor counts as lying.
+// The device of a destination, on which a result that is a single tensor is considered to be placed.
 #pragma once
 
 #include "core/base/device_name.hpp"
@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// INVALID_ARGUMENT where every replica has the result on a device of its own.
+// INVALID_ARGUMENT if the destination has one device for each replica.
 Status device_of(Strategy& strategy, const Destination& destination, DeviceName* out) noexcept;
 
 }  // namespace dist

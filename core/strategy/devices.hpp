@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices of a strategy: a name for the place of each replica, and for that of central storage.
+// The device names of a strategy: one for each replica, and one for central storage.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,19 @@ class Devices {
  public:
   explicit Devices(Memory& memory) : workers_(&memory) {}
 
-  // `names` in replica order; none: CPU:0, CPU:1 ... for `num_replicas`. `parameter` may be NULL.
+  // `names` are in replica order; if empty, the names are CPU:0, CPU:1, ... for `num_replicas`. `parameter`
+  // may be NULL.
   Status set(int32_t kind, std::span<const char* const> names, int32_t num_replicas, const char* parameter);
 
-  // Says which task of a cluster all of them are of.
+  // Adds the task of a cluster to all names.
   void belong_to(const char* job, int32_t task) noexcept;
 
-  // One for each replica. The default strategy has none.
+  // One name per replica; empty for the default strategy.
   std::span<const DeviceName> workers() const noexcept { return workers_; }
-  // Where variables are: central storage's one device, else those of the replicas.
+  // The devices of variables: the single one of central storage, otherwise those of the replicas.
   std::span<const DeviceName> parameters() const noexcept;
 
-  // The name of one of these. `what` is the index's name in messages.
+  // Returns the name at `index`. `what` names the index in messages.
   static Status name(std::span<const DeviceName> devices, int32_t index, const char* what,
                      const char** out) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy: its end, where nothing of it is left, or whatever its replicas do.
+// Strategy: destruction, both when nothing uses it and when replicas are still running.
 #include <mutex>
 
 #include "core/base/source_call.hpp"
@@ -16,7 +16,8 @@ Status Strategy::check_companion(const char* call) noexcept {
 }
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
-  // In a child the threads are not, and waiting for them would never end: leave everything as it is.
+  // A forked child does not have the threads, and waiting for them would never end: leave everything
+  // unchanged.
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
   DIST_TRY(strategy->check_companion("dist_strategy_destroy"));
@@ -35,8 +36,8 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   }
   if (Instances* const instances = strategy->known_instances(); instances != nullptr)
     DIST_TRY(instances->end_idle("dist_strategy_destroy"));
-  // A thread that has ended inside a function gets no other one from now on, and a stuck function may hold the strategy for long:
-  // the threads end now.
+  // Threads that end inside a function get no replacement from now on, and a stuck function may hold the
+  // strategy for a long time, so the threads are ended here.
   if (Instances* const instances = strategy->known_instances(); instances != nullptr) {
     strategy->pool().end_threads();
     instances->detach();
@@ -56,7 +57,7 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   const Host& host = strategy->group().host();
   const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
   char inside[512] = "";
-  // A wait that is under way, or about to begin, ends first.
+  // First ends a wait in progress, or one that is about to begin.
   strategy->ended_ = true;
   strategy->wait_cancelled_ = true;
   std::unique_lock reforming(strategy->reforming_);

@@ -21,7 +21,7 @@
 namespace dist {
 namespace {
 
-// "512 B", "64 KiB", "1.5 MiB".
+// For example "512 B", "64 KiB" or "1.5 MiB".
 struct Size {
   explicit Size(std::size_t bytes) noexcept {
     static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -151,8 +151,8 @@ void write_threads(Strategy& strategy, TextOut& out) {
   }
 }
 
-// Which threads are kept on which CPUs. The caller's is not, nor are the threads of a merge function's runs
-// told apart, which are where the replicas are.
+// Which threads are bound to which CPUs. The caller's thread is not bound. Threads for runs inside merge
+// functions are not listed, because they are bound like the replicas.
 void write_pinned(Strategy& strategy, TextOut& out) {
   const Placement& placement = strategy.placement();
   const int devices = strategy.mesh().num_devices;
@@ -202,7 +202,7 @@ void write_placement(Strategy& strategy, TextOut& out) {
   write_host_threads(strategy.origin(), out);
 }
 
-// What became of replicas on one CPU, since the strategy's workers formed.
+// How replicas that met on one CPU were separated, since the workers last formed.
 void write_meetings(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
   const int replicas = strategy.replicas().local();
@@ -316,7 +316,7 @@ const char* words_of(Route route) noexcept {
   return "replicas only meet";
 }
 
-// As an all_reduce of one tensor goes, size by size.
+// The algorithms for an all_reduce of one tensor, by size.
 void write_routes(Strategy& strategy, TextOut& out) {
   RouteQuestion question{.members = strategy.replicas().local(),
                          .oversubscribed = strategy.group().oversubscribed(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// explain(): in words, how a strategy uses this machine, and why.
+// Describes in words how a strategy uses this machine, and why.
 #pragma once
 
 #include "core/strategy/strategy.hpp"
@@ -7,7 +7,7 @@
 
 namespace dist {
 
-// Lines of "subject: words". Throws std::bad_alloc.
+// Writes lines of the form "subject: text". Throws std::bad_alloc.
 void explain(Strategy& strategy, TextOut& out);
 
 }  // namespace dist

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formation: what of a strategy depends on which workers take part: the replicas' numbers, their groups and threads, and the
-// way to the other workers. A strategy has one at a time, and another one when its workers have re-formed (reform.hpp).
+// Formation: the part of a strategy that depends on which workers take part. It has the replicas' numbers,
+// groups and threads, and the connection to the other workers. Other systems call it a membership.
+//
+// A strategy has one formation at a time. Re-forming (reform.hpp) creates the next one and replaces the
+// pointer.
+//
+// Invariant: the set of workers never changes within a formation. Member order matters: pool_ uses what is
+// declared before it and is therefore destroyed first.
 #pragma once
 
 #include <optional>
@@ -22,34 +28,35 @@ class Strategy;
 
 class Formation final : public Counted {
  public:
-  // What all formations of a strategy have.
+  // The common settings of all formations of a strategy.
   struct Plan {
     Host host;
     WaitPolicy policy;
     int num_replicas;
     int64_t timeout_ns;
-    std::size_t staging_bytes;  // 0: WorkerMeeting's default
-    int32_t recorded_events;    // of each replica: as long as a ring may be
-    ReplicaPool::Options pool;  // but for what depends on the workers
+    std::size_t staging_bytes;  // 0: the default of WorkerMeeting
+    int32_t recorded_events;    // maximum ring size for each replica
+    ReplicaPool::Options pool;  // except what depends on the workers
   };
-  // How it differs from the one before.
+  // The difference from the previous formation.
   struct Change {
     uint32_t generation = 0;
-    int num_joined = 0;   // workers that were not in it
-    int num_left = 0;     // of its workers; 0 where this one was not in it
-    bool failed = false;  // none could be formed
-    Parting parting;      // then what was known of the one before
+    int num_joined = 0;   // workers that were not in the previous one
+    int num_left = 0;     // workers that left it; 0 if this worker was not in it
+    bool failed = false;  // no formation could be created
+    Parting parting;      // then, what was known about the previous one
   };
-  // `way`: to the workers of the cluster, of whom `worker` says which take part. Throws std::bad_alloc; makes no thread.
+  // `way` connects the workers of the cluster; `worker` specifies which of them take part. Throws
+  // std::bad_alloc. Creates no thread.
   Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker, WorkerLink::Way way,
             const Change& change);
 
   uint32_t generation() const noexcept { return change_.generation; }
   const Change& change() const noexcept { return change_; }
   const WorkerPlace& worker() const noexcept { return worker_; }
-  // NULL: this worker is alone.
+  // NULL if there is no other worker.
   WorkerLink* workers() noexcept { return workers_ ? &*workers_ : nullptr; }
-  // By which workers come and go; NULL: there is none.
+  // The network on which workers join and leave; may be NULL.
   Network* network() const noexcept { return (workers_ ? workers_->way() : alone_).network(); }
   const Readers& readers() const noexcept { return readers_; }
   Group& group() noexcept { return group_; }
@@ -70,10 +77,10 @@ class Formation final : public Counted {
   const WorkerPlace worker_;
   WaitGraph wait_graph_;
   Group group_;
-  Arena progress_;  // of asynchronous collectives
+  Arena progress_;  // runs asynchronous collectives
   std::optional<WorkerLink> workers_;
-  WorkerLink::Way alone_;   // of a worker that is alone, and may not stay so
-  Ref<WorkerSteps> steps_;  // of several workers
+  WorkerLink::Way alone_;   // the connection of a single worker, which others may join later
+  Ref<WorkerSteps> steps_;  // only with several workers
   Readers readers_;
   FlightRecorder recorder_;
   ReplicaPool pool_;

@@ -5,7 +5,8 @@
 
 namespace dist {
 
-// A copy for each replica, or one for all: what variables know. Anything between is said to be missing.
+// Variables support one copy per replica, or one copy for all. Anything in between is reported as not
+// implemented.
 Status HostLayout::ask_copies(const HostStrategy& host, int32_t num_replicas, StrategyOptions* options) {
   bool own = true;
   bool shared = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strategy of the host's own: its functions say where replicas and their variables are, and reduce,
-// broadcast and gather. What replicas do among themselves stays libdist's.
+// A strategy that the host defines with a table of functions: they specify where replicas and variables are
+// placed, and implement reductions, broadcasts and gathers. Collectives between replicas are always
+// libdist's.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +19,19 @@ struct StrategyOptions;
 struct HostStrategy {
   // Which copy of a variable a replica reads; NULL: its own.
   int32_t (*copy_of_replica)(int32_t replica, int32_t num_replicas, void* user_data) = nullptr;
-  // A device's name; NULL: CPU:<replica>.
+  // The name of a device; NULL: CPU:<replica>.
   const char* (*device_of_replica)(int32_t replica, void* user_data) = nullptr;
-  HostFunctions functions;  // none: libdist's
+  HostFunctions functions;  // if empty: libdist's
   void* user_data = nullptr;
   bool given = false;
 };
 
-// The answers of a host's functions, which are asked once.
+// The results of the host's layout functions, which are called once.
 class HostLayout {
  public:
   explicit HostLayout(Memory& memory) : memory_(memory), devices_(&memory) {}
 
-  // Changes `options`, which then refer to this object, as the functions say.
+  // Calls the functions and changes `options` accordingly. The options then refer to this object.
   Status ask(const HostStrategy& host, int32_t num_replicas, StrategyOptions* options);
 
  private:

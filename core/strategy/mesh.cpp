@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<const char*, kMeshNdim> kMeshNames = {"x", "y", "z", "core"};
 
-// The position of a logical device, where the topology has one.
+// The position of a logical device in the topology, if it has one.
 Status find_position(const DeviceAssignment& assignment, int32_t replica, int32_t logical_device,
                      std::size_t* out) noexcept {
   const int32_t* at = nullptr;
@@ -78,8 +78,8 @@ Status check_axes(const MeshOptions& options) noexcept {
       "the product of the axes' sizes must be %d, the number of logical devices of a replica", devices);
 }
 
-// The sizes of the blocks that replicas are, where all of them are blocks of one size with the last dimension
-// running fastest.
+// The size of the blocks that form the replicas, if all of them are blocks of the same size in row-major
+// order.
 bool find_blocks(const DeviceAssignment& assignment, Coordinates* out) noexcept {
   const int32_t devices = assignment.num_logical_devices();
   const auto at = [&](int32_t replica, int32_t device) {
@@ -87,7 +87,7 @@ bool find_blocks(const DeviceAssignment& assignment, Coordinates* out) noexcept 
     (void)assignment.coordinates(replica, device, &coordinates);
     return coordinates;
   };
-  // In a block, a coordinate first changes after as many devices as the dimensions behind it have.
+  // In a block, a coordinate first changes after as many devices as the following dimensions contain.
   int32_t behind = 1;
   for (std::size_t i = kMeshNdim; i-- > 0;) {
     int32_t size = 1;

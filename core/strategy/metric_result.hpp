@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a metric came to on all replicas of all workers, which all ask for it then.
+// The result of a metric over all replicas of all workers. All workers request it together.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -8,7 +8,7 @@
 
 namespace dist {
 
-// In a turn between runs, or inside a merge function.
+// Must be called in a turn between runs, or in a merge function.
 Status metric_result(Strategy& strategy, const Metric& metric, double* out);
 
 }  // namespace dist

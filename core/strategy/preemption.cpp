@@ -71,7 +71,7 @@ Status PreemptionHandler::load() {
   return kOk;
 }
 
-// A worker that reads another file than the others would save at another run.
+// A worker that reads a different file than the others would save at a different run.
 Status PreemptionHandler::agree() {
   BetweenRuns turn;
   DIST_TRY(turn.begin_among_workers(strategy_, "dist_preemption_handler_create"));
@@ -99,21 +99,21 @@ Status PreemptionHandler::save(const char* call) {
   return save_checkpoint(strategy_.cross_replica(), path_.c_str(), {named_}, {&text, 1});
 }
 
-// What worker 0 has announced with the end of the latest run; of a worker that is alone, what it knows.
+// The announcement of worker 0 at the end of the latest run; a single worker uses its own state.
 Status PreemptionHandler::hear(const char* call, Cancel* cancel, bool* preempted, bool* grace_over) noexcept {
   const bool notified = notified_.load(std::memory_order_relaxed);
   WorkerLink* const workers = strategy_.workers();
   const bool leads = workers == nullptr || workers->me() == 0;
   const int64_t now = strategy_.group().host().now_ns();
   const bool late = leads && preempted_ns_ != 0 && now - preempted_ns_ >= grace_ns_;
-  // Other workers that have re-formed meanwhile have not heard of it.
+  // Announces it again, because workers that joined by re-forming do not know it.
   const bool announces = notified || (leads && preempted_ns_ != 0);
   *preempted = announces;
   *grace_over = late;
   if (workers != nullptr) {
     uint32_t announced = 0;
     DIST_TRY(strategy_.hear_leader(call, cancel, &announced));
-    // For the next end of a run.
+    // For the end of the next run.
     if (announces) workers->ask_for(WorkerLink::kPreempted);
     if (late) workers->ask_for(WorkerLink::kGraceOver);
     *preempted = (announced & WorkerLink::kPreempted) != 0;

@@ -56,7 +56,7 @@ Status check_nothing_left(Strategy& strategy, const char* call) noexcept {
   return kOk;
 }
 
-// By their numbers in the cluster.
+// By number in the cluster.
 WorkerSet members_of(const WorkerPlace& place) noexcept {
   WorkerSet set;
   if (place.numbers.empty()) {
@@ -103,7 +103,7 @@ class Reforming {
     parting_ = network != nullptr ? network->leave() : old.change().parting;
     const Status formed = form();
     if (formed.ok()) return kOk;
-    // What the strategy can still do is to say why.
+    // All the strategy can still do is to report the reason.
     ErrorRecord why = last_error();
     WorkerPlace place(strategy_.memory());
     place = old.worker();
@@ -133,7 +133,7 @@ class Reforming {
       const Status made = try_to_form(wanted, &way, &formed);
       if (made.ok()) break;
       const ErrorRecord why = last_error();
-      // Worker 0 has given up, or does so, and comes back.
+      // Worker 0 has given up or is about to, and will return.
       if (made.code() == DIST_ABORTED) continue;
       if (made.code() == DIST_UNAVAILABLE && cluster.me != 0) return without_leader(why.message);
       if (made.code() == DIST_PERMISSION_DENIED)
@@ -149,7 +149,7 @@ class Reforming {
 
   Status try_to_form(Forming& wanted, std::optional<WorkerLink::Way>* way, Formed* formed) {
     Memory& memory = strategy_.memory();
-    // Read again: certificates may be new ones.
+    // Read the settings again, because certificates may have changed.
     JobSettings settings(memory);
     DIST_TRY(read_job_settings(&settings));
     DIST_TRY(find_way_to_form(memory, strategy_.way_options(), strategy_.cluster_place(), settings,
@@ -160,7 +160,7 @@ class Reforming {
     Network& network = *(*way)->network();
     const Status made = network.form(wanted, formed);
     if (made.ok()) return kOk;
-    // This worker may try again: nobody is to take it for done.
+    // This worker may try again, so it must not count as having left.
     const ErrorRecord why = last_error();
     wanted.expected |= network.leave().newcomers;
     way->reset();
@@ -186,7 +186,7 @@ class Reforming {
 
 Status reform(Strategy& strategy, const ReformOptions& options, const char* call) {
   DIST_TRY(check(strategy, options, call));
-  // dist_strategy_shutdown() may come meanwhile.
+  // dist_strategy_shutdown() may be called meanwhile.
   const auto kept = Ref<Strategy>::share(&strategy);
   const std::unique_lock lock(strategy.reforming(), std::try_to_lock);
   if (!lock) return failed_precondition("%s(): the strategy is re-formed by another thread", call);
@@ -199,7 +199,7 @@ Status reform_due(Strategy& strategy, const char* call, bool* out) noexcept {
   *out = strategy.formation().change().failed;
   if (*out) return kOk;
   if (strategy.workers() == nullptr) {
-    // Alone, at worker 0: who comes.
+    // A single worker 0: checks for new workers.
     const Network* const network = strategy.formation().network();
     *out = network != nullptr && network->has_newcomers();
     return kOk;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What saving and loading have in common: which value of a variable is in a file, and the keys of a position.
+// Shared by saving and loading: which value of a variable is in the file, and the keys of the position.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -24,18 +24,18 @@ inline bool is_sum(const Variable& variable) noexcept {
   return variable.sync_on_read() && variable.aggregation() == DIST_AGGREGATION_SUM;
 }
 
-// Whether the value is one that its copies make together, not one of them.
+// Whether the value is computed from all copies.
 inline bool is_computed(const Variable& variable) noexcept {
   return variable.sync_on_read() && variable.aggregation() != DIST_AGGREGATION_ONLY_FIRST_REPLICA;
 }
 
-// What has a value.
+// Checks that the variable has a value that can be saved.
 inline Status check_variable(const CrossReplica& context, Variable& variable) {
   DIST_TRY(check_owner(context, variable));
   if (is_sum(variable)) return check_op(DIST_REDUCE_SUM, variable.dtype());
   ValueRef none;
   const bool has_none = is_computed(variable) && variable.aggregation() == DIST_AGGREGATION_NONE;
-  return has_none ? read(context, variable, &none) : kOk;  // which says why
+  return has_none ? read(context, variable, &none) : kOk;  // fails with the reason
 }
 
 }  // namespace dist

@@ -12,10 +12,11 @@
 namespace dist {
 namespace {
 
-// A thread's default strategy, and its replica 0 as the thread is it outside runs. The replica is of a pool
-// of its own, since that of the strategy is for its runs.
+// A thread's default strategy, and replica 0 as the thread's replica outside of runs. The replica belongs to
+// a pool of its own, because the strategy's pool is for its runs.
 //
-// Without a destructor: it may be asked for while the thread ends, after thread_locals have.
+// It has no destructor, because it may be used while the thread ends, after thread_local objects were
+// destroyed.
 class ThreadDefault {
  public:
   Status get();
@@ -37,7 +38,7 @@ void end_default() noexcept { thread_default.end(); }
 
 Status ThreadDefault::get() {
   if (strategy_ != nullptr && !strategy_->check_process().ok()) {
-    // A forked child: what the parent's thread had is of no use here, and cannot be ended.
+    // In a forked child, the parent's objects are useless and cannot be destroyed.
     strategy_ = nullptr;
     outside_ = nullptr;
     replica_ = nullptr;
@@ -55,7 +56,7 @@ Status ThreadDefault::make() {
     (void)call_at_thread_end<end_default>();
     DIST_TRY(Strategy::create(options, &strategy_));
   }
-  const Within outside(nullptr, false);  // entering makes the thread a replica's, which it is not to stay
+  const Within outside(nullptr, false);  // enter() makes this thread a replica, which must not last
   if (outside_ == nullptr) DIST_TRY(strategy_->pool().beside(DIST_THREADS_HOST, &outside_));
   return outside_->pool().enter(GlobalReplica{0}, &replica_);
 }
@@ -71,7 +72,7 @@ void ThreadDefault::end() noexcept {
 
 Strategy* owner_of(const Replica& replica) noexcept { return replica.pool().owner(); }
 
-// The replica in whose function this thread is, also where it has let go of it; NULL: none.
+// The replica whose function this thread is in, even if it has detached from it; NULL: none.
 const Replica* function_of(const Current& here) noexcept {
   return here.replica != nullptr ? here.replica : here.detached;
 }
@@ -82,21 +83,21 @@ bool in_what_is_gone(const Current& here) noexcept {
   return replica != nullptr && owner_of(*replica)->memory().forked();
 }
 
-// In no function, and in no other strategy's scope: what most calls find.
+// In no function and in no other strategy's scope: the most common case.
 bool outside(const Strategy& strategy) noexcept {
   const Current& here = current();
   return here.replica == nullptr && here.detached == nullptr &&
          (here.scope == nullptr || here.scope == &strategy);
 }
 
-// Where the thread is, as functions of a strategy see it.
+// The context of the thread from the viewpoint of a strategy.
 enum class Place { kOpen, kInReplica, kWithAnother };
 
 Place place_for(const Strategy& strategy) noexcept {
   const Current& here = current();
-  // A forked child is in nothing of its parent's any more.
+  // A forked child is in none of its parent's contexts.
   if (in_what_is_gone(here)) return Place::kOpen;
-  // A scope is entered inside whatever function the thread is in.
+  // A scope is entered inside any function that the thread is in, so it is checked first.
   if (here.scope != nullptr) return here.scope == &strategy ? Place::kOpen : Place::kWithAnother;
   if (here.detached != nullptr && owner_of(*here.detached) == &strategy) return Place::kInReplica;
   if (here.replica == nullptr) return Place::kOpen;
@@ -119,7 +120,8 @@ Status with_another(const char* call) noexcept {
       call, here.merging ? "merge" : "replica", here.replica->name().number());
 }
 
-// Not in the turn of an update that several threads make: its functions would begin several runs at a time.
+// Fails in a turn whose update functions run on several threads, because these would start several runs at
+// the same time.
 Status check_turn(const Strategy& strategy, const char* call) noexcept {
   const Current& here = current();
   if (here.turn == nullptr || here.turn->owner() != &strategy) [[likely]]

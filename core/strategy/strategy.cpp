@@ -18,7 +18,7 @@
 
 namespace dist {
 
-// What the options come to on this machine.
+// The options, resolved on this machine.
 struct Strategy::Plan {
   int num_replicas;
   int usable_cpus;
@@ -29,7 +29,7 @@ struct Strategy::Plan {
 
 namespace {
 
-// As many devices as replicas, where there are any.
+// If devices are given, their number must equal the number of replicas.
 Status check_num_devices(const StrategyOptions& options) noexcept {
   const std::size_t n = options.devices.size();
   if (n == 0) return kOk;
@@ -155,7 +155,7 @@ Status check(const StrategyOptions& options) noexcept {
   return check(options.communication);
 }
 
-// The CPUs that the strategy is to stay on, which the process may use.
+// The CPUs that the strategy may use. They must be available to the process.
 Status choose_cpus(const StrategyOptions& options, StrategyOrigin* out) noexcept {
   out->chose_cpus = !options.cpus.empty();
   if (!out->chose_cpus) {
@@ -178,7 +178,7 @@ Status choose_cpus(const StrategyOptions& options, StrategyOrigin* out) noexcept
   return kOk;
 }
 
-// An assignment may name no other CPU than those.
+// An assignment must not name any other CPUs.
 Status check_named(std::span<const int> named, const StrategyOrigin& origin) noexcept {
   for (const int cpu : named) {
     if (origin.chose_cpus && cpu >= 0 && !origin.cpus.has(cpu))
@@ -198,7 +198,7 @@ std::size_t async_bytes_of(const StrategyOptions& options, int num_replicas) noe
                                   : AsyncMemory::default_bytes(num_replicas);
 }
 
-// The mesh strategy has as many replicas as its assignment says.
+// The mesh strategy has the number of replicas of its assignment.
 Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
   const DeviceAssignment* const assignment = options.mesh.assignment;
   if (options.kind != DIST_STRATEGY_MESH) {
@@ -223,7 +223,7 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
   return kOk;
 }
 
-// Whether oneTBB's threads may, which it starts when they are first asked to.
+// Whether oneTBB threads may be used. oneTBB starts them on first use.
 bool may_help(const StrategyOptions& options) noexcept {
   return options.threads != DIST_THREADS_HOST || options.helper_threads;
 }
@@ -234,14 +234,14 @@ int num_replicas_of(const StrategyOptions& options, int usable_cpus) noexcept {
   return options.num_replicas != 0 ? options.num_replicas : std::min<int>(usable_cpus, DIST_MAX_REPLICAS);
 }
 
-// The longest wait for a peer: of the communication's options where they have one.
+// The longest wait for a peer: from the communication options if set.
 int64_t timeout_of(const StrategyOptions& options) noexcept {
   const Communication& communication = options.communication;
   if (communication.has_timeout) return communication.timeout_ns > 0 ? communication.timeout_ns : -1;
   return options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
 }
 
-// The cluster, and where this process is in it. TF_CONFIG says so where no resolver was given.
+// The cluster and the place of this process in it, from TF_CONFIG if no resolver was given.
 Status place_worker(Memory& memory, StrategyOptions* options, Ref<ClusterResolver>* kept,
                     JobSettings* settings, WorkerPlace* out) {
   if (options->kind == DIST_STRATEGY_PARAMETER_SERVER && options->cluster_resolver == nullptr) {
@@ -278,7 +278,7 @@ bool pins(const StrategyOptions& options) noexcept {
   return options.placement == DIST_PLACEMENT_CORES && options.threads != DIST_THREADS_HOST;
 }
 
-// The CPU of each device of each replica; none where no assignment says so.
+// The CPU of each device of each replica; empty if no assignment specifies them.
 std::pmr::vector<int> named_by(const StrategyOptions& options, Memory& memory) {
   if (!pins(options) || options.mesh.assignment == nullptr) return std::pmr::vector<int>(&memory);
   return named_cpus(*options.mesh.assignment, memory);
@@ -336,7 +336,7 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   std::optional<WorkerLink::Way> way;
   if (worker.num_workers() > 1) {
     DIST_TRY(find_way(place, way_options_of(options), worker, settings, &way));
-    // The threads that move messages need the CPUs that replicas would wait on.
+    // The threads that move messages need the CPUs on which replicas would spin.
     if (way->network() != nullptr && way->network()->has_threads()) plan.policy.oversubscribed = true;
   } else {
     way.emplace();
@@ -378,7 +378,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
 
 Strategy::~Strategy() {
   if (!instances_) return;
-  // The threads first, which are instances between runs; then what the instances have of the pool's.
+  // First the threads, which are instances between runs; then what the instances use of the pool.
   pool().end_threads();
   instances_->detach();
 }
@@ -429,7 +429,7 @@ Status Strategy::enter(WorkerPlace worker, WorkerLink::Way way, const Formation:
   numbers_->change(count);
   before_ = std::move(now_);
   now_ = std::move(next);
-  // release: who asks for it sees all of it.
+  // release: a thread that reads the pointer sees the whole formation.
   formation_.store(now_.get(), std::memory_order_release);
   return kOk;
 }
@@ -448,7 +448,7 @@ class EndOfWait final : public Cancel::Link {
 }  // namespace
 
 Status Strategy::hear_leader(const char* call, Cancel* cancel, uint32_t* out_announced) noexcept {
-  // dist_strategy_shutdown() may come meanwhile.
+  // dist_strategy_shutdown() may be called meanwhile.
   const auto kept = Ref<Strategy>::share(this);
   const std::unique_lock lock(reforming_, std::try_to_lock);
   if (!lock) return failed_precondition("%s(): the strategy is re-formed or ended by another thread", call);

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy: the replicas of one program, their group, their threads and the memory that all of it lives in.
+// Strategy: the replicas of one program, with their group, threads and memory. It is created from checked
+// options and connects the parts; each part has its own header.
+//
+// Invariants:
+// - Everything that depends on the set of workers is in the Formation. Everything here is fixed at creation,
+//   except what is atomic or has a mutex.
+// - The host owns one reference. Threads that are still inside when the host destroys the strategy own one
+//   each, and the last one frees it.
+// - reforming_ is held by a thread that replaces the formation, waits for worker 0, or ends the strategy.
 #pragma once
 
 #include <atomic>
@@ -29,43 +37,44 @@ class Instances;
 
 struct StrategyOptions {
   int32_t kind = DIST_STRATEGY_MIRRORED;
-  int32_t num_replicas = 0;  // 0: usable CPUs
+  int32_t num_replicas = 0;  // 0: number of usable CPUs
   int32_t threads = DIST_THREADS_CALLER;
   int32_t placement = DIST_PLACEMENT_FREE;
   int64_t timeout_ns = 0;  // 0: kDefaultTimeoutNs; < 0: none
   dist_allocator allocator{};
   Host host;
-  std::span<const char* const> devices;  // in replica order; none: CPU:0 ...
+  std::span<const char* const> devices;  // in replica order; empty: CPU:0 ...
   const char* parameter_device = nullptr;
   Communication communication;
   CrossDevice* cross_device = nullptr;  // NULL: the default
   ClusterResolver* cluster_resolver = nullptr;
-  HostStrategy functions;   // of the host's own strategy
-  MeshOptions mesh;         // of the mesh strategy
-  int64_t stack_bytes = 0;  // of each library thread; 0: the system's default
-  int64_t async_bytes = 0;  // AsyncMemory's limit; 0: its default
+  HostStrategy functions;   // for a strategy defined by the host
+  MeshOptions mesh;         // for the mesh strategy
+  int64_t stack_bytes = 0;  // for each library thread; 0: system default
+  int64_t async_bytes = 0;  // limit of AsyncMemory; 0: its default
   int32_t numerics = DIST_NUMERICS_ORDERED;
-  // Of the multi-worker strategy.
-  Network* network = nullptr;  // how the other workers are reached; NULL: as `transport` says
+  // For the multi-worker strategy.
+  Network* network = nullptr;  // connects the workers; NULL: see `transport`
   int32_t transport = DIST_TRANSPORT_AUTO;
-  std::span<const int32_t> replicas_of_workers;  // of each; none: all have as many as this one
-  int64_t staging_bytes = 0;                     // 0: WorkerMeeting's default
+  std::span<const int32_t> replicas_of_workers;  // by worker; empty: all have as many as this one
+  int64_t staging_bytes = 0;                     // 0: the default of WorkerMeeting
   int32_t reform = DIST_REFORM_EXPLICIT;
   Budget* budget = nullptr;       // NULL: none
-  Executor executor;              // of the host's, for loops
-  bool helper_threads = false;    // oneTBB's, also where replicas are the host's
-  std::span<const int32_t> cpus;  // where its threads may be; none: where the calling one may
+  Executor executor;              // the host's, for loops
+  bool helper_threads = false;    // use oneTBB threads even if the replicas are host threads
+  std::span<const int32_t> cpus;  // that its threads may use; empty: those of the calling thread
   bool move_host_threads = false;
-  int32_t recorded_events = 0;  // of each replica; 0: Recorder's default
+  int32_t recorded_events = 0;  // for each replica; 0: the default of Recorder
 };
 
-// The one-device and default strategies, and one with parameter servers.
+// The one-device, default and parameter-server strategies.
 constexpr bool has_one_replica(int32_t kind) noexcept {
   return kind == DIST_STRATEGY_ONE_DEVICE || kind == DIST_STRATEGY_DEFAULT ||
          kind == DIST_STRATEGY_PARAMETER_SERVER;
 }
 
-// What the host has made of a strategy and ends before it: a coordinator, of which strategies know nothing.
+// An object that the host creates for a strategy and destroys before it: a coordinator, which strategies know
+// nothing about.
 struct Companion {
   std::mutex mutex;
   void* object = nullptr;
@@ -74,32 +83,33 @@ struct Companion {
 
 inline constexpr int64_t kDefaultTimeoutNs = 600'000'000'000;
 
-// What a strategy was made from: the options, and what the system allowed at that moment.
+// The origin of a strategy: the options, and what the system allowed at that time.
 struct StrategyOrigin {
-  int32_t num_replicas;  // as asked
+  int32_t num_replicas;  // as requested
   int32_t kind;
   int32_t threads;
   int32_t placement;
-  bool chose_cpus;  // by the options, and not by the affinity mask of whoever created it
+  bool chose_cpus;  // from the options, not from the creating thread's affinity mask
   CpuSet cpus;
-  int allowed_cpus;     // how many these are
-  double cpu_quota;     // of the cgroup, in CPUs; 0: none
-  int64_t stack_bytes;  // of library threads, as asked
+  int allowed_cpus;     // size of `cpus`
+  double cpu_quota;     // cgroup quota in CPUs; 0: none
+  int64_t stack_bytes;  // for library threads, as requested
   bool move_host_threads;
 };
 
-// Counted: its host has one reference. Threads that are inside when the host gives it up have one each.
+// Counted: the host owns one reference, and threads that are inside when the host destroys the strategy own
+// one each.
 class Strategy final : public Counted {
  public:
   static Status create(const StrategyOptions& options, Strategy** out);
-  // Ends the strategy, unless a run is under way.
+  // Destroys the strategy unless a run is in progress.
   static Status destroy(Strategy* strategy) noexcept;
-  // Ends it whatever its replicas do. Where some are still inside after `timeout_ns` (< 0: no limit),
-  // DEADLINE_EXCEEDED names them, and the last one to return frees the strategy.
+  // Destroys the strategy in any case. If functions are still running after `timeout_ns` (< 0: no limit),
+  // fails with DEADLINE_EXCEEDED and names their replicas; the last one to return frees the strategy.
   static Status shut_down(Strategy* strategy, int64_t timeout_ns) noexcept;
 
   int32_t kind() const noexcept { return origin_.kind; }
-  // How values and variables are placed: these strategies do it as another one does.
+  // The kind that determines how values and variables are placed.
   int32_t layout() const noexcept {
     if (kind() == DIST_STRATEGY_PARAMETER_SERVER) return DIST_STRATEGY_ONE_DEVICE;
     return kind() == DIST_STRATEGY_MESH || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED
@@ -111,13 +121,13 @@ class Strategy final : public Counted {
     return kind() == DIST_STRATEGY_CENTRAL_STORAGE || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED ||
            kind() == DIST_STRATEGY_PARAMETER_SERVER;
   }
-  // Which workers take part: the same all the time but for reform().
+  // The current workers; changed only by reform().
   Formation& formation() const noexcept { return *formation_.load(std::memory_order_acquire); }
   ReplicaCount replicas() const noexcept { return formation().pool().replicas(); }
-  // Where it is among the workers of its cluster; one alone has no link.
+  // The place of this process among the workers of its cluster. workers() is NULL if there is no other one.
   const WorkerPlace& worker() const noexcept { return formation().worker(); }
   WorkerLink* workers() const noexcept { return formation().workers(); }
-  // Whom its datasets are for.
+  // The consumers of its datasets.
   const Readers& readers() const noexcept { return formation().readers(); }
   ReplicaPool& pool() const noexcept { return formation().pool(); }
   Group& group() const noexcept { return formation().group(); }
@@ -129,57 +139,59 @@ class Strategy final : public Counted {
   // The name of a replica's device.
   Status device_of(GlobalReplica replica, const char** out_name) const noexcept;
   const Communication& communication() const noexcept { return communication_; }
-  // Of the mesh strategy: which devices its replicas are made of (NULL: not known), and their axes.
+  // For the mesh strategy: the devices that form its replicas (NULL: unknown), and their axes.
   const DeviceAssignment* assignment() const noexcept { return assignment_.get(); }
   const DeviceMesh& mesh() const noexcept { return mesh_; }
-  // What describes the cluster, or NULL.
+  // The description of the cluster; may be NULL.
   ClusterResolver* cluster_resolver() const noexcept { return cluster_resolver_.get(); }
   const AsyncMemory& async_memory() const noexcept { return async_memory_; }
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
-  // Whether oneTBB's threads may help.
+  // Whether oneTBB threads may help.
   bool has_helpers() const noexcept { return !plan_.pool.no_helpers; }
   const Executor& executor() const noexcept { return plan_.pool.executor; }
-  // NULL: none.
+  // May be NULL.
   const Budget* budget() const noexcept { return budget_ ? &budget_->budget() : nullptr; }
   CrossReplica cross_replica() noexcept {
     return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), pool().numerics(), workers()};
   }
 
-  // FAILED_PRECONDITION in a forked child, where the threads are not.
+  // Fails with FAILED_PRECONDITION in a forked child, which does not have the threads.
   Status check_process() const noexcept {
     if (!memory().forked()) [[likely]]
       return kOk;
     return in_forked_child();
   }
-  // check_process(), and not inside a replica function. `call` is the function's name.
+  // Like check_process(), and also fails inside a replica function. `call` is the host's function.
   Status check_cross_replica(const char* call) const noexcept;
 
-  // The replicas' numbers, also in what was made before another formation.
+  // The numbers of the replicas, also valid for objects created before the latest re-forming.
   ReplicaNumbers& numbers() const noexcept { return *numbers_; }
   int32_t reform() const noexcept { return reform_; }
   Companion& companion() noexcept { return companion_; }
-  // The replicas as those who answer requests, from when somebody asks for them. Throws std::bad_alloc.
+  // The instances that serve requests on the replicas; created on first use. Throws std::bad_alloc.
   Instances& instances();
-  // NULL: nobody has asked.
+  // NULL if they were never requested.
   Instances* known_instances() const noexcept { return serving_.load(std::memory_order_acquire); }
-  // Another formation takes the place of this one, whose pool has been shut down: core/strategy/reform.hpp.
+  // Replaces the formation, whose pool must have been shut down; see core/strategy/reform.hpp.
   Status enter(WorkerPlace worker, WorkerLink::Way way, const Formation::Change& change);
-  // Which workers the cluster has, whichever take part.
+  // All workers of the cluster, whether they take part or not.
   const WorkerPlace& cluster_place() const noexcept { return cluster_place_; }
   const WayOptions& way_options() const noexcept { return way_options_; }
-  // Held by whoever re-forms it, waits for its worker 0, or ends it.
+  // Held while re-forming, waiting for worker 0, or ending the strategy.
   std::mutex& reforming() noexcept { return reforming_; }
-  // A wait that is no run's begins: from now on cancel() makes the answer true, and shut_down() for good.
+  // Begins a wait outside of runs. The returned flag becomes true on cancel(), and stays true after
+  // shut_down().
   std::atomic<bool>& begin_wait() noexcept {
-    // In this order, which is the other way round there: whichever comes first, what it says stays.
+    // cancel() and shut_down() write these in the opposite order, so neither request is lost.
     wait_cancelled_ = false;
     if (ended_) wait_cancelled_ = true;
     return wait_cancelled_;
   }
-  // Where there are workers, between runs: WorkerLink::hear_leader() until cancel(), or `cancel`, which may be NULL.
+  // With several workers, between runs: WorkerLink::hear_leader(), ended early by cancel() or `cancel` (may
+  // be NULL).
   Status hear_leader(const char* call, Cancel* cancel, uint32_t* out_announced) noexcept;
-  // Any thread: ends the run that is under way, a reform(), or hear_leader().
+  // Ends the current run, a reform(), or hear_leader(). Callable from any thread.
   void cancel() noexcept {
     wait_cancelled_ = true;
     pool().cancel();
@@ -202,14 +214,14 @@ class Strategy final : public Counted {
   const Ref<CrossDevice> cross_device_;
   const Ref<DeviceAssignment> assignment_;
   const Ref<ClusterResolver> cluster_resolver_;
-  const Ref<BudgetParty> budget_;  // as which it stands in line there; NULL: there is none
+  const Ref<BudgetParty> budget_;  // as a user of a budget; may be NULL
   DeviceMesh mesh_;
   const bool spmd_;
   const int32_t reform_;
   const WayOptions way_options_;
   const WorkerPlace cluster_place_;
   const Placement placement_;
-  Arena arena_;  // of functions called from outside
+  Arena arena_;  // for functions called from outside of runs
   AsyncMemory async_memory_;
   VariableRegistry variables_;
   Ref<ReplicaNumbers> numbers_;
@@ -221,7 +233,8 @@ class Strategy final : public Counted {
   std::mutex beginning_to_serve_;
   Ref<Instances> instances_;
   std::atomic<Instances*> serving_{nullptr};
-  // A thread that has just asked for the formation may be about to use it: it lives until there is the next but one.
+  // A thread that has just read formation_ may be about to use it. Therefore the previous formation is kept
+  // as well.
   Ref<Formation> now_;
   Ref<Formation> before_;
   std::atomic<Formation*> formation_;

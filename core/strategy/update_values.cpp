@@ -23,7 +23,7 @@ Status check_arguments(const UpdateCall& update) noexcept {
   return kOk;
 }
 
-// A mirrored strategy updates variables that have a copy for each of its replicas.
+// A mirrored strategy updates only variables with a copy for each of its replicas.
 Status check_variable(Strategy& strategy, const Variable& variable) noexcept {
   if (strategy.layout() == DIST_STRATEGY_MIRRORED && !variable.mirrored()) {
     return invalid_argument(
@@ -34,8 +34,8 @@ Status check_variable(Strategy& strategy, const Variable& variable) noexcept {
   return check_owner(strategy.cross_replica(), variable);
 }
 
-// While it lives the thread is in the strategy's scope: cross-replica, whatever the function asks. The
-// default strategy has none: its functions find what they find outside.
+// Puts the thread into the strategy's scope, in cross-replica context. The default strategy has no scope: its
+// functions run as if outside.
 class InScope {
  public:
   explicit InScope(const Strategy& strategy) noexcept : before_(current()) {
@@ -73,7 +73,7 @@ Status call_one(Strategy& strategy, const UpdateCall& update, LocalReplica copy,
   return host_status(status, before, "update function");
 }
 
-// Turns what merging made into the result of an update.
+// Converts the merged results into the result of an update.
 class Regrouping {
  public:
   Regrouping(Memory& memory, bool ungrouped) noexcept : memory_(memory), ungrouped_(ungrouped) {}
@@ -106,7 +106,7 @@ class Regrouping {
     return Value::create(memory_, DIST_VALUE_TUPLE, items, out);
   }
 
-  // A copy of the variable becomes what it was when the update ended.
+  // A copy of the variable in the result is replaced by its value at the end of the update.
   Status mirror(Value& value, ValueRef* out) {
     std::pmr::vector<ValueRef> own(&memory_);
     std::pmr::vector<Value*> components(&memory_);
@@ -127,7 +127,7 @@ struct Merging {
   const UpdateCall& update;
 };
 
-// Replica 0's function, with what all replicas gave.
+// Replica 0 runs the function with the merged arguments of all replicas.
 dist_status update_merged(Value& merged, Value** out_result, void* context) {
   const auto& merging = *static_cast<const Merging*>(context);
   UpdateCall update = merging.update;

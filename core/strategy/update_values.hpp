@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates whose functions have named arguments and results, know which copy they are for, and may reduce and
-// run.
+// Updates whose functions take named arguments, return results, know their copy, and may reduce and start
+// runs.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,33 @@
 
 namespace dist {
 
-// The copy that one call of an update function is for.
+// The copy that a call of an update function is for.
 struct UpdatePlace {
-  GlobalReplica replica;  // whose copy it is; kNoReplica: that of no single replica
+  GlobalReplica replica;  // its owner; kNoReplica if no single replica owns it
   const char* device;     // "" for the default strategy
-  dist_tensor* copy;      // NULL: the update is of something that is no variable
+  dist_tensor* copy;      // NULL if a value other than a variable is updated
 };
 
 struct UpdateValuesFn {
-  // The result's reference is handed over; NULL: none.
+  // The callee passes the ownership of *out_result to the caller; NULL: no result.
   dist_status (*call)(const UpdatePlace& place, Value* args, Value* kwargs, Value** out_result,
                       const void* context);
   const void* context;
-  const void* identity;  // equal on replicas that ask for the same function
+  const void* identity;  // equal for replicas that request the same function
 };
 
 struct UpdateCall {
-  Variable* variable = nullptr;  // NULL: once for each device that variables are on
+  Variable* variable = nullptr;  // NULL: one call for each device with variables
   UpdateValuesFn fn;
-  Value* args = nullptr;    // a list or tuple, or NULL
-  Value* kwargs = nullptr;  // a dictionary, or NULL
-  bool ungrouped = false;   // each leaf of the result is a tuple of what the calls gave
+  Value* args = nullptr;    // a list or tuple; may be NULL
+  Value* kwargs = nullptr;  // a dictionary; may be NULL
+  bool ungrouped = false;   // each leaf of the result is a tuple with one entry per call
 };
 
-// Calls the function for one copy after another, on this thread, in the cross-replica context.
+// Calls the function for one copy after the other, on this thread, in cross-replica context.
 Status update_values(Strategy& strategy, const UpdateCall& update, ValueRef* out);
 
-// The same from inside replicas: all of them meet, and what they give as arguments is merged. *out: this
+// The same from inside replicas: a collective that merges the arguments of all replicas. *out receives this
 // replica's component of the result.
 Status replica_update_values(Replica& replica, Strategy& strategy, const UpdateCall& update, ValueRef* out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributed values of what a function of the host makes for each replica of a strategy.
+// Creates distributed values by calling a host function for each replica.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -8,8 +8,8 @@
 
 namespace dist {
 
-// Where the strategy has one replica by its kind, the function's value is the result, in either context.
-// Elsewhere this belongs to the cross-replica context.
+// If the strategy has one replica by kind, the result is the function's value, and any context is allowed.
+// Otherwise it must be called in cross-replica context.
 Status values_from_function(Strategy& strategy, const ComponentFunction& function, ValueRef* out);
 
 }  // namespace dist

@@ -9,7 +9,7 @@
 namespace dist {
 namespace {
 
-// Of all workers, in their order: the chief, and then the others, or the evaluators.
+// The addresses of all workers in order: the chief, then the others; or the evaluators.
 std::pmr::vector<const char*> addresses_of(Memory& memory, const ClusterSpec& spec, std::string_view job) {
   std::pmr::vector<const char*> addresses(&memory);
   for (const char* const each : {"chief", "worker", "evaluator"}) {
@@ -21,13 +21,13 @@ std::pmr::vector<const char*> addresses_of(Memory& memory, const ClusterSpec& sp
   return addresses;
 }
 
-// How the network's generations are.
+// How the network handles generations.
 struct Generations {
   bool forms = false;
   CameFrom came_from;
 };
 
-// The options count before the environment.
+// Options take precedence over the environment.
 int32_t transport_of(const WayOptions& options, const JobSettings& settings) noexcept {
   return options.transport != DIST_TRANSPORT_AUTO ? options.transport : settings.transport;
 }
@@ -77,7 +77,7 @@ Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& pl
   Ref<Network> network;
   const Status made = create_grpc(memory, options, place, settings, {}, &network);
   if (made.ok()) return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
-  // What can never be right, as an address without a port, is an error in any case.
+  // Permanent mistakes, such as an address without a port, are always errors.
   const bool hopeless = made.code() == DIST_INVALID_ARGUMENT || made.code() == DIST_RESOURCE_EXHAUSTED;
   if (wanted != DIST_TRANSPORT_AUTO || hopeless) return made;
   out->emplace(last_error().message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leads a strategy to the other workers of its cluster: the network that it was given, or one by gRPC between the
-// addresses of the cluster.
+// The connection of a strategy to the other workers of its cluster: a network that the host passed, or one
+// with gRPC between the addresses in the cluster spec.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 
 namespace dist {
 
-// What a strategy's options say of it.
+// The strategy options that determine the connection.
 struct WayOptions {
   dist_allocator allocator{};
-  Network* network = nullptr;               // NULL: as `transport` says
-  int32_t transport = DIST_TRANSPORT_AUTO;  // where network is NULL
+  Network* network = nullptr;               // NULL: see `transport`
+  int32_t transport = DIST_TRANSPORT_AUTO;  // used if network is NULL
   ClusterResolver* cluster_resolver = nullptr;
 };
 
-// The way of a worker that is not alone. With DIST_TRANSPORT_AUTO it is no error that nothing leads to the others: whoever
-// needs them hears why. Waits for nobody.
+// Creates the connection of a worker that is not the only one. Does not block. With DIST_TRANSPORT_AUTO,
+// having no connection is not an error: operations that need it fail with the reason.
 Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& place,
                 const JobSettings& settings, std::optional<WorkerLink::Way>* out);
 
-// The same, where the workers form a new generation: Network::form() is to come. `came_from`: the one that this worker was
-// in, or kNoGeneration.
+// The same for workers that form a new generation; the caller must call Network::form() next. `came_from`:
+// the previous generation of this worker, or kNoGeneration.
 Status find_way_to_form(Memory& memory, const WayOptions& options, const WorkerPlace& place,
                         const JobSettings& settings, const CameFrom& came_from,
                         std::optional<WorkerLink::Way>* out);

@@ -20,7 +20,7 @@ Status WorkerSteps::vote(const char* call, const Ballot& mine, Outcome* any) {
   DIST_TRY(find_strategy(call, &strategy));
   BetweenRuns turn;
   DIST_TRY(turn.begin_among_workers(*strategy, call));
-  // No other operation from outside has this operator: a worker that does something else is found out.
+  // No other operation from outside uses this operator, so a worker that makes a different call is detected.
   WorkerLink& workers = *strategy->workers();
   int32_t had[] = {mine.batch ? 1 : 0, mine.nothing ? 1 : 0, mine.unknown ? workers.me() : -1};
   const int64_t shape[] = {3};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerSteps: what a dataset has of its strategy's workers, so that passes over it go on step by step on all of them.
+// WorkerSteps: connects a dataset with the workers of its strategy, so that all workers take the same steps.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,14 @@ namespace dist {
 
 class Strategy;
 
-// Datasets may outlive their strategy.
+// Counted, because datasets may outlive their strategy.
 class WorkerSteps final : public Steps {
  public:
   WorkerSteps(Memory& memory, Strategy& strategy) noexcept : Steps(memory), strategy_(&strategy) {}
 
   Status vote(const char* call, const Ballot& mine, Outcome* any) override;
   Status fail_all(const char* call, const ErrorRecord& why) override;
-  // The strategy ends.
+  // The strategy is being destroyed.
   void leave() noexcept { strategy_ = nullptr; }
 
  private:
