@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/input/ahead_arena.hpp"
 #include "core/input/batch.hpp"
 #include "core/input/deal.hpp"
 #include "core/input/function_source.hpp"
@@ -79,13 +80,16 @@ Dataset::Dataset(Memory& memory, const Readers& readers, const DatasetOptions& o
       sizes_(options.batch_sizes.empty() ? Ref<Sizes>() : make_counted<Sizes>(memory, options.batch_sizes)),
       prefetch_(options.prefetch < 0    ? 0
                 : options.prefetch == 0 ? (readers.no_helpers ? 0 : 1)
-                                        : options.prefetch) {
+                                        : options.prefetch),
+      arena_(make_counted<AheadArena>(memory)) {
   if (sizes_) options_.batch_sizes = sizes_->all;
   if (!of_strategys_workers_) return;
   options_.num_workers = readers.workers->num_workers();
   options_.worker_index += readers.me;
   options_.layout = readers.workers;
 }
+
+Dataset::~Dataset() = default;
 
 // The last step of creation that can fail, except for checks of the options.
 Status Dataset::set_source(Ref<Source> source) {

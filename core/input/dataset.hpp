@@ -6,8 +6,6 @@
 // measurements. It can outlive its strategy.
 #pragma once
 
-#include <oneapi/tbb/task_arena.h>
-
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -23,6 +21,8 @@
 #include "core/input/steps.hpp"
 
 namespace dist {
+
+class AheadArena;
 
 // The input pipeline that a function creates a dataset for.
 struct InputContext {
@@ -90,6 +90,7 @@ class Dataset final : public Counted {
   static void close(Dataset* dataset) noexcept;
 
   Dataset(Memory& memory, const Readers& readers, const DatasetOptions& options);
+  ~Dataset() override;
 
   // Fails with FAILED_PRECONDITION in a child of the process that created the dataset.
   Status check_process() const noexcept;
@@ -130,8 +131,8 @@ class Dataset final : public Counted {
     const std::lock_guard lock(choice_mutex_);
     choice_ = choice;
   }
-  // The arena for prefetching. It starts no thread before it is used.
-  tbb::task_arena& arena() noexcept { return arena_; }
+  // For prefetching.
+  AheadArena& arena() noexcept { return *arena_; }
   // The CPUs for its threads; NULL: any.
   const CpuSet* cpus() const noexcept { return readers_.on_cpus ? &readers_.cpus : nullptr; }
 
@@ -156,9 +157,7 @@ class Dataset final : public Counted {
   ForkGuard fork_guard_;
   Ref<Source> source_;
   std::atomic<uint64_t> passes_{0};
-  // With the default concurrency of oneTBB: it prints a warning to stderr when asked for more threads than
-  // CPUs.
-  tbb::task_arena arena_;
+  const Ref<AheadArena> arena_;
 };
 
 }  // namespace dist

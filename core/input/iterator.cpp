@@ -13,6 +13,7 @@
 #include "core/base/os/clock.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/source_call.hpp"
+#include "core/input/ahead_arena.hpp"
 #include "core/input/deal.hpp"
 
 namespace dist {
@@ -196,7 +197,7 @@ void Iterator::make_ahead(const Lock&) noexcept {
   if (ahead_) return;
   ticket_->state = Ticket::kValid;
   try {
-    dataset_->arena().enqueue([ticket = ticket_] { run_task(*ticket); });
+    dataset_->arena().tasks.enqueue([ticket = ticket_] { run_task(*ticket); });
     ahead_ = true;
   } catch (...) {
     ticket_->state = Ticket::kNotQueued;

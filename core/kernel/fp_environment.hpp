@@ -5,25 +5,21 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <xmmintrin.h>
-#endif
-
 namespace dist {
 
 // Sets this environment, and restores the host's at the end of the scope.
 class FpEnvironment {
  public:
 #if defined(__x86_64__) || defined(__i386__)
-  FpEnvironment() noexcept : host_(_mm_getcsr()) {
+  FpEnvironment() noexcept : host_(__builtin_ia32_stmxcsr()) {
     // All exceptions masked, round to nearest, no flush-to-zero, no denormals-are-zero. The sticky flags (the
     // low six bits) are kept because the host may read them.
     const uint32_t wanted = (host_ & 0x3Fu) | 0x1F80u;
     changed_ = host_ != wanted;
-    if (changed_) _mm_setcsr(wanted);
+    if (changed_) __builtin_ia32_ldmxcsr(wanted);
   }
   ~FpEnvironment() {
-    if (changed_) _mm_setcsr(host_);
+    if (changed_) __builtin_ia32_ldmxcsr(host_);
   }
 
  private:

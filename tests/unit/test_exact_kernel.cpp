@@ -15,6 +15,10 @@
 #include <random>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include "core/base/tensor.hpp"
 #include "core/kernel/exact.hpp"
 #include "core/kernel/fp_environment.hpp"

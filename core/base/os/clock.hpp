@@ -5,11 +5,6 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#include <x86intrin.h>
-#endif
-
 namespace dist {
 
 // Monotonic time in nanoseconds.
@@ -23,7 +18,7 @@ inline int64_t steady_now_ns() noexcept {
 // surrounding instructions, so it is accurate to some nanoseconds.
 inline uint64_t time_counter() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
-  return __rdtsc();
+  return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
   uint64_t ticks;
   asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
@@ -39,7 +34,7 @@ bool time_counter_is_steady() noexcept;
 // Tells the CPU that this is a spin loop.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
-  _mm_pause();
+  __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("isb" ::: "memory");
 #endif
