@@ -411,7 +411,8 @@ class ExactLoop {
 };
 
 template <class Format, bool kWeighted>
-void exact_range(const ExactLoop<Format, kWeighted>& loop, std::size_t at, std::size_t end, bool stream) {
+HWY_NOINLINE void exact_range(const ExactLoop<Format, kWeighted>& loop, std::size_t at, std::size_t end,
+                              bool stream) {
   bool wide = Format::kBits == 53;
   while (at < end) {
     const std::size_t n = end - at < loop.kStep ? end - at : loop.kStep;

@@ -229,15 +229,18 @@ class Loop {
   Pointers<std::byte, hn::TFromD<Out>, kDst> dst_;
 };
 
-// How many vectors a block has: four, or two where each vector in memory is folded as two.
-template <class Element>
-inline constexpr std::size_t kBlock = sizeof(typename Element::Value) > sizeof(hn::Vec<typename Element::Out>)
+// Number of vectors in a block: four, or two if each vector in memory is folded as two. A tree of any number of sources
+// already has eight independent loads for each vector, so one is enough.
+template <class Element, std::size_t kSrc>
+inline constexpr std::size_t kBlock = kIsTree<Element>&& kSrc == 0 ? 1
+                                      : sizeof(typename Element::Value) >
+                                              sizeof(hn::Vec<typename Element::Out>)
                                           ? 2
                                           : 4;
 
 // Does whole blocks from lane `at` on; returns the lane after them.
 template <class Element, std::size_t kSrc, std::size_t kDst, bool kStream,
-          std::size_t kVectors = kBlock<Element>>
+          std::size_t kVectors = kBlock<Element, kSrc>>
 std::size_t run_blocks(const ReduceArguments& args, std::size_t at, std::size_t end) {
   const Loop<Element, kSrc, kDst> loop(args);
   constexpr std::size_t kLanes = kVectors * loop.kStep;
@@ -269,6 +272,7 @@ std::ptrdiff_t lanes_before_line(const ReduceArguments& args, std::size_t lanes)
   return static_cast<std::ptrdiff_t>(bytes / sizeof(T));
 }
 
+// Streaming stores are bound by memory, so the loop for any number of sources and destinations is as fast as the others.
 template <class Element, std::size_t kSrc, std::size_t kDst>
 void run(const ReduceArguments& args) {
   const std::size_t lanes = args.count * Element::kLanes;
@@ -278,17 +282,24 @@ void run(const ReduceArguments& args) {
   if (head >= 0) {
     at = static_cast<std::size_t>(head);
     run_lanes<Element>(args, 0, at);
-    at = run_blocks<Element, kSrc, kDst, true>(args, at, lanes);
+    at = run_blocks<Element, 0, 0, true>(args, at, lanes);
   } else {
     at = run_blocks<Element, kSrc, kDst, false>(args, at, lanes);
   }
   if (at < lanes) run_lanes<Element>(args, at, lanes);
 }
 
-// Reduces any number of sources to any number of destinations with a single loop.
+// Reduces any number of sources to any number of destinations with a single loop, in blocks of vectors.
 template <class Element>
 void reduce(const ReduceArguments& args) noexcept {
   run<Element, 0, 0>(args);
+}
+
+// Reduces vector by vector, for the many dtypes and operators that are rarely used. Block loops for all of them would double
+// the compile time of the kernels.
+template <class Element>
+void reduce_rare(const ReduceArguments& args) noexcept {
+  run_lanes<Element>(args, 0, args.count * Element::kLanes);
 }
 
 // For a member's part of a small all_reduce, most of whose cache lines come from other cores: completing each
@@ -317,7 +328,6 @@ void run_sources(const ReduceArguments& args) {
 template <class Element>
 void reduce_fast(const ReduceArguments& args) noexcept {
   switch (args.num_src) {
-    case 1: return run_sources<Element, 1>(args);
     case 2: return run_sources<Element, 2>(args);
     case 3: return run_sources<Element, 3>(args);
     case 4: return run_sources<Element, 4>(args);

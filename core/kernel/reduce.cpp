@@ -35,7 +35,7 @@ ReduceKernel f32_kernel(dist_reduce_op op) {
     case DIST_REDUCE_MEAN: return reduce_fast<Plain<float, Mean> >;
     case DIST_REDUCE_MIN: return reduce<Plain<float, Minimum> >;
     case DIST_REDUCE_MAX: return reduce<Plain<float, Maximum> >;
-    case DIST_REDUCE_PROD: return reduce<Plain<float, Product> >;
+    case DIST_REDUCE_PROD: return reduce_rare<Plain<float, Product> >;
     default: return nullptr;
   }
 }
@@ -46,7 +46,7 @@ ReduceKernel f64_kernel(dist_reduce_op op) {
     case DIST_REDUCE_MEAN: return reduce<Plain<double, Mean> >;
     case DIST_REDUCE_MIN: return reduce<Plain<double, Minimum> >;
     case DIST_REDUCE_MAX: return reduce<Plain<double, Maximum> >;
-    case DIST_REDUCE_PROD: return reduce<Plain<double, Product> >;
+    case DIST_REDUCE_PROD: return reduce_rare<Plain<double, Product> >;
     default: return nullptr;
   }
 }
@@ -58,7 +58,7 @@ ReduceKernel narrow_kernel(dist_reduce_op op) {
     case DIST_REDUCE_MEAN: return reduce_fast<Narrow<Format, Mean> >;
     case DIST_REDUCE_MIN: return reduce<Narrow<Format, Minimum> >;
     case DIST_REDUCE_MAX: return reduce<Narrow<Format, Maximum> >;
-    case DIST_REDUCE_PROD: return reduce<Narrow<Format, Product> >;
+    case DIST_REDUCE_PROD: return reduce_rare<Narrow<Format, Product> >;
     default: return nullptr;
   }
 }
@@ -70,10 +70,10 @@ ReduceKernel integer_kernel(dist_reduce_op op) {
   using R = std::conditional_t<sizeof(T) >= 4, double, float>;
   switch (op) {
     case DIST_REDUCE_SUM: return reduce<Plain<U, Sum> >;
-    case DIST_REDUCE_MEAN: return reduce<IntegerMean<T, R> >;
-    case DIST_REDUCE_MIN: return reduce<Plain<T, Minimum> >;
-    case DIST_REDUCE_MAX: return reduce<Plain<T, Maximum> >;
-    case DIST_REDUCE_PROD: return reduce<Plain<U, Product> >;
+    case DIST_REDUCE_MEAN: return reduce_rare<IntegerMean<T, R> >;
+    case DIST_REDUCE_MIN: return reduce_rare<Plain<T, Minimum> >;
+    case DIST_REDUCE_MAX: return reduce_rare<Plain<T, Maximum> >;
+    case DIST_REDUCE_PROD: return reduce_rare<Plain<U, Product> >;
     default: return nullptr;
   }
 }
@@ -82,15 +82,15 @@ ReduceKernel complex_kernel(dist_reduce_op op) {
   switch (op) {
     case DIST_REDUCE_SUM: return reduce<Plain<float, Sum, 2> >;
     case DIST_REDUCE_MEAN: return reduce<Plain<float, Mean, 2> >;
-    case DIST_REDUCE_PROD: return reduce<Plain<float, ComplexProduct, 2> >;
+    case DIST_REDUCE_PROD: return reduce_rare<Plain<float, ComplexProduct, 2> >;
     default: return nullptr;
   }
 }
 
 ReduceKernel bool_kernel(dist_reduce_op op) {
   switch (op) {
-    case DIST_REDUCE_MIN: return reduce<Bool<Minimum> >;
-    case DIST_REDUCE_MAX: return reduce<Bool<Maximum> >;
+    case DIST_REDUCE_MIN: return reduce_rare<Bool<Minimum> >;
+    case DIST_REDUCE_MAX: return reduce_rare<Bool<Maximum> >;
     default: return nullptr;
   }
 }

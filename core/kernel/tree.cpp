@@ -34,7 +34,7 @@ ReduceKernel tree_of(dist_reduce_op op) {
   switch (op) {
     case DIST_REDUCE_SUM: return reduce_tree<ElementOf<Sum> >;
     case DIST_REDUCE_MEAN: return reduce_tree<ElementOf<Mean> >;
-    case DIST_REDUCE_PROD: return reduce_tree<ElementOf<Multiply> >;
+    case DIST_REDUCE_PROD: return reduce_rare<AsTree<ElementOf<Multiply> > >;
     default: return nullptr;
   }
 }
