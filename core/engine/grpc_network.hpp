@@ -52,6 +52,7 @@ class GrpcNetwork final : public Network {
   // `worker` is this one. UNAVAILABLE: its address cannot be listened on.
   Status join(int worker, Transport** out) noexcept override;
   bool has_threads() const noexcept override { return true; }
+  bool is_exposed() const noexcept override;
   void describe(char* text, std::size_t size) const noexcept override;
   bool forms() const noexcept override { return true; }
   Status form(const Forming& wanted, Formed* out) noexcept override;

@@ -19,6 +19,8 @@ class Network : public Counted {
   virtual Status join(int worker, Transport** out) noexcept = 0;
   // Messages move by threads of its own.
   virtual bool has_threads() const noexcept { return false; }
+  // Data goes to other machines without encryption.
+  virtual bool is_exposed() const noexcept { return false; }
 
   // Of a network whose workers come and go. form(), once after join() and before the first message, waits until worker 0
   // says which of them take part: UNAVAILABLE, CANCELLED or DEADLINE_EXCEEDED where it does not, PERMISSION_DENIED where it
@@ -36,7 +38,7 @@ class Network : public Counted {
   // when this returns.
   virtual Parting leave() noexcept { return {}; }
 
-  // What the other workers are, and how they are reached: "strategies of this process, on the network that was given".
+  // What the other workers are, and how they are reached: "other strategies of this process".
   virtual void describe(char* text, std::size_t size) const noexcept = 0;
 
  protected:

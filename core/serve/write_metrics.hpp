@@ -12,7 +12,7 @@ namespace dist {
 void write_metrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
                    TextOut& out);
 
-// A line of dist_explain().
+// Lines of dist_explain(): the group "Serving".
 void explain(Instances& instances, TextOut& out);
 
 }  // namespace dist

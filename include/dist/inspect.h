@@ -28,9 +28,15 @@ extern "C" {
 #endif
 
 /**
- * Writes what the strategy came to on this machine, and why: how many replicas, on which CPUs and threads, how they
- * wait, which algorithm serves which size, the SIMD target, the groups, the memory held. Lines of "subject: words", for
- * people: the words may change in any version.
+ * Describes, for people, how the strategy uses this machine. The first three lines are a summary:
+ *
+ *     libdist 0.2.0: mirrored strategy with 8 replicas on 1 worker; threads: the caller of dist_run() and 7 library threads
+ *     machine: 2 usable CPUs, 1 NUMA domain, SIMD target AVX3, 1.131 MiB of memory held
+ *     warnings: 8 replicas share 2 usable CPUs
+ *
+ * The third line is "warnings: none" if nothing needs attention. Details follow in groups (Replicas, Threads, Machine,
+ * Synchronization, Collectives, Serving, Memory and tracing), one "  subject: text" per line. The text may change in any
+ * version, so programs should not parse it.
  *
  * Blocks   Never, but for fn.
  * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
