@@ -84,4 +84,5 @@
 #include "rpc.h"           /* methods of other processes */
 #include "server.h"        /* tasks that keep variables, and run closures */
 #include "coordinator.h"   /* who gives closures to workers, and has variables on parameter servers */
+#include "experimental_hints.h" /* how a compiler explains that a name needs DIST_EXPERIMENTAL */
 /* clang-format on */

@@ -52,4 +52,6 @@
 #include "hpp/server.hpp"         // parameter servers, workers that run closures
 #include "hpp/coordinator.hpp"    // who gives them work
 #include "hpp/preemption.hpp"     // checkpoints before a machine is lost
+#undef DIST_EXPERIMENTAL_HINTS_OFF
+#include "experimental_hints.h"   // how a compiler explains that a C name needs DIST_EXPERIMENTAL
 // clang-format on

@@ -4,6 +4,7 @@
 // host's throws comes to the one who called libdist.
 
 // Outside the guard: a later include, with DIST_EXPERIMENTAL, adds C's experimental parts.
+#define DIST_EXPERIMENTAL_HINTS_OFF  // classes name experimental types without it; dist.hpp ends with the hints again
 #include "../dist.h"
 
 #ifndef DIST_HPP_ERROR_HPP
