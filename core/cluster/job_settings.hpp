@@ -37,5 +37,7 @@ struct JobSettings {
 
 // INVALID_ARGUMENT where a variable has no value that it can have, and what reading a file says. Never the secret.
 Status read_job_settings(JobSettings* out);
+// Only JobSettings::module_folder.
+Status read_module_folder(std::pmr::string* out);
 
 }  // namespace dist
