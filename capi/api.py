@@ -46,6 +46,7 @@ EXPERIMENTAL = re.compile(r"#if defined\(DIST_EXPERIMENTAL\)")
 SECTION = re.compile(r"/\* ---- .*-* ?\*/")
 FILE = re.compile(r"/\*\*\s*\* @(file|mainpage)\b")
 FIELD = re.compile(r"(\w+) +(\S.*)")
+HINTS = "experimental_hints.h"  # declares nothing that a program may use
 ATTRIBUTES = {"DIST_API", "DIST_NODISCARD"}
 
 
@@ -351,7 +352,7 @@ class Parser:
 
 
 def parse_once(path, found, seen):
-    if path.name not in seen:
+    if path.name not in seen and path.name != HINTS:
         seen.add(path.name)
         Parser(path, found, seen).parse()
 

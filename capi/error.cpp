@@ -2,9 +2,12 @@
 // error.h: the version, errors, and names for the constants of types.h.
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "capi/guard.hpp"
 #include "core/base/names.hpp"
+#include "core/cluster/job_settings.hpp"
+#include "core/engine/grpc_library.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -13,12 +16,31 @@ int32_t dist_version(void) {
   return DIST_VERSION_MAJOR * 10000 + DIST_VERSION_MINOR * 100 + DIST_VERSION_PATCH;
 }
 
+namespace {
+
+// Loads the module: its file may be there without the libraries that it needs.
+bool has_module(bool gloo) noexcept {
+  return guard([&]() -> Status {
+           std::pmr::string path;
+           DIST_TRY(read_module_folder(&path));
+           if (!path.empty()) path += gloo ? "/libdist-gloo.so" : "/libdist-grpc.so";
+           return try_grpc_library(gloo, path.empty() ? nullptr : path.c_str());
+         }) == DIST_OK;
+}
+
+}  // namespace
+
 int32_t dist_has_feature(const char* name) {
   if (name == nullptr) return 0;
 #if DIST_HAVE_HWLOC
   if (std::strcmp(name, "numa") == 0) return 1;
 #endif
-  return std::strcmp(name, "pinning") == 0;
+#if DIST_HAVE_ISAL
+  if (std::strcmp(name, "isal") == 0) return 1;
+#endif
+  if (std::strcmp(name, "grpc") == 0) return has_module(false) ? 1 : 0;
+  if (std::strcmp(name, "gloo") == 0) return has_module(true) ? 1 : 0;
+  return std::strcmp(name, "pinning") == 0 ? 1 : 0;
 }
 
 const char* dist_status_name(dist_status status) {

@@ -87,7 +87,7 @@ dist_status dist_write_metrics(dist_strategy* strategy, const char* name, dist_t
 
 dist_status dist_explain(dist_strategy* strategy, dist_text_fn fn, void* user_data) {
   return write(strategy, fn, user_data, "dist_explain", [](Strategy& self, TextOut& out) {
-    out.add("libdist: %s\n", kVersion);
+    out.add("libdist %s: ", kVersion);
     explain(self, out);
   });
 }

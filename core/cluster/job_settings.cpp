@@ -109,6 +109,8 @@ Status read_text(const char* name, std::pmr::string* out) {
   return kOk;
 }
 
+}  // namespace
+
 // Not in a program with elevated privileges, whose user must not be able to choose the code that it loads.
 Status read_module_folder(std::pmr::string* out) {
   const char* const folder = ::secure_getenv("DIST_MODULE_FOLDER");
@@ -118,8 +120,6 @@ Status read_module_folder(std::pmr::string* out) {
   *out = folder;
   return kOk;
 }
-
-}  // namespace
 
 Status read_job_settings(JobSettings* out) {
   DIST_TRY(read_transport(&out->transport));

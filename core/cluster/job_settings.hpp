@@ -38,5 +38,7 @@ struct JobSettings {
 // INVALID_ARGUMENT if a variable has an invalid value; also returns errors of reading files. Messages never
 // contain the secret.
 Status read_job_settings(JobSettings* out);
+// Only JobSettings::module_folder.
+Status read_module_folder(std::pmr::string* out);
 
 }  // namespace dist

@@ -31,7 +31,7 @@ ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status
 
 ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_UNAVAILABLE);
-  char why[160];
+  char why[768];  // most of a message: it may have paths in it
   transport_.why_lost(worker, why, sizeof why);
   if (!transport_.reaches_others()) {
     append(report, "nothing reaches worker %d%s%s", named(worker), *why == '\0' ? "" : ": ", why);

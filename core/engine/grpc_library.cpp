@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/grpc_library.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -54,18 +55,22 @@ Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept
   return kOk;
 }
 
-}  // namespace
-
-Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) noexcept {
-  // gRPC's threads exist only in the parent, but its descriptors are shared: using them in the child would
-  // disturb the parent.
-  static const ForkGuard of_first_use;
-  if (of_first_use.forked()) {
-    return failed_precondition(
-        "this is a forked child of a process that has used gRPC, which is of no use in it: fork before, or "
-        "have "
-        "the child run a program");
+// A forked child has none of gRPC's threads but shares its descriptors, so it could harm its parent.
+// `uses`: the caller is about to use gRPC.
+Status check_process(bool uses) noexcept {
+  static std::atomic<const ForkGuard*> used{nullptr};
+  if (uses) {
+    static const ForkGuard of_first_use;
+    used.store(&of_first_use, std::memory_order_release);
   }
+  const ForkGuard* const guard = used.load(std::memory_order_acquire);
+  if (guard == nullptr || !guard->forked()) return kOk;
+  return failed_precondition(
+      "this is a forked child of a process that has used gRPC, which is of no use in it: fork before, or "
+      "have the child run a program");
+}
+
+Status find(bool gloo, const char* given, const GrpcModule** out) noexcept {
   const Kind& kind = gloo ? kGloo : kGrpc;
   if (given != nullptr) {
     if (file_is_there(given)) return load(kind, given, out);
@@ -87,6 +92,19 @@ Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) n
   return fail(DIST_UNAVAILABLE,
               "%s is not installed (looked in %s/dist, %s and %s); build libdist with %s; %s", kind.file,
               folder, folder, DIST_GRPC_FOLDER, kind.how, kOrSayWhere);
+}
+
+}  // namespace
+
+Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) noexcept {
+  DIST_TRY(check_process(true));
+  return find(gloo, given, out);
+}
+
+Status try_grpc_library(bool gloo, const char* given) noexcept {
+  DIST_TRY(check_process(false));
+  const GrpcModule* found = nullptr;
+  return find(gloo, given, &found);
 }
 
 }  // namespace dist

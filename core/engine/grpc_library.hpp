@@ -15,4 +15,8 @@ namespace dist {
 // a forked child of a process that has asked for it before.
 Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) noexcept;
 
+// Loads the library to see whether find_grpc_library() would succeed. A process that only asks can still use gRPC in a child
+// that it forks later.
+Status try_grpc_library(bool gloo, const char* given) noexcept;
+
 }  // namespace dist

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/grpc_network.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -169,11 +170,21 @@ Parting GrpcNetwork::leave() noexcept {
   return joined_ && !memory().forked() ? module_.part(handle_) : Parting{};
 }
 
+bool GrpcNetwork::is_exposed() const noexcept {
+  if (!ca_.empty()) return false;
+  return std::ranges::any_of(addresses_, [](const Text& text) {
+    HostAndPort address;
+    return !parse_address(text.c_str(), 1, &address) || !address.is_loopback();
+  });
+}
+
 void GrpcNetwork::describe(char* text, std::size_t size) const noexcept {
-  std::snprintf(
-      text, size, "processes, reached by gRPC (%s%s) from %s%s; one is lost after %.4g s without a word",
-      ca_.empty() ? "plain text" : "TLS", secret_.empty() ? "" : ", with the job's secret",
-      bind_address_.c_str(), gloo_ ? ", with data over Gloo" : "", static_cast<double>(lease_ns_) * 1e-9);
+  std::snprintf(text, size,
+                "processes that communicate by gRPC%s, %s%s; this one listens on %s; a process is lost after "
+                "%.4g s without a heartbeat",
+                gloo_ ? ", with data over Gloo" : "", ca_.empty() ? "unencrypted" : "encrypted by TLS",
+                secret_.empty() ? "" : " and authenticated by the job's secret", bind_address_.c_str(),
+                static_cast<double>(lease_ns_) * 1e-9);
 }
 
 }  // namespace dist

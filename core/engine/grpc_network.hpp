@@ -55,6 +55,7 @@ class GrpcNetwork final : public Network {
   // `worker` must be this worker. Fails with UNAVAILABLE if it cannot listen on its address.
   Status join(int worker, Transport** out) noexcept override;
   bool has_threads() const noexcept override { return true; }
+  bool is_exposed() const noexcept override;
   void describe(char* text, std::size_t size) const noexcept override;
   bool forms() const noexcept override { return true; }
   Status form(const Forming& wanted, Formed* out) noexcept override;

@@ -359,7 +359,7 @@ void InProcessNetwork::sweep(Endpoint& mailbox, Endpoint& gone) noexcept {
 }
 
 void InProcessNetwork::describe(char* text, std::size_t size) const noexcept {
-  std::snprintf(text, size, "strategies of this process, on the network that was given");
+  std::snprintf(text, size, "other strategies of this process");
 }
 
 }  // namespace dist

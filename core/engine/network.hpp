@@ -21,6 +21,8 @@ class Network : public Counted {
   virtual Status join(int worker, Transport** out) noexcept = 0;
   // Whether messages move on threads of the network.
   virtual bool has_threads() const noexcept { return false; }
+  // Data goes to other machines without encryption.
+  virtual bool is_exposed() const noexcept { return false; }
 
   // For a network whose workers come and go. form() is called once, after join() and before the first
   // message, and waits until worker 0 decides which workers take part. It fails with UNAVAILABLE, CANCELLED
@@ -38,8 +40,7 @@ class Network : public Counted {
   // closed and its address is free.
   virtual Parting leave() noexcept { return {}; }
 
-  // Describes the other workers and the connection to them: "strategies of this process, on the network that
-  // was given".
+  // Describes the other workers and the connection to them: "other strategies of this process".
   virtual void describe(char* text, std::size_t size) const noexcept = 0;
 
  protected:

@@ -194,23 +194,23 @@ class ServeMetrics : private Exposition {
 void explain(Instances& instances, TextOut& out) {
   const Instances::Counts now = instances.counts();
   const Instances::Options options = instances.options();
-  out.add("instances: %d %s; %llu requests queued of at most %zu, %llu running; ", instances.num_instances(),
-          instances.phase_name(), static_cast<unsigned long long>(now.queued), options.max_queued,
-          static_cast<unsigned long long>(now.running));
+  out.add("  instances: %d, %s\n", instances.num_instances(), instances.phase_name());
+  out.add("  requests: %llu running, %llu queued (at most %zu)\n",
+          static_cast<unsigned long long>(now.running), static_cast<unsigned long long>(now.queued),
+          options.max_queued);
   if (options.spin_ns > 0) {
-    out.add("a free one looks for requests for %s before it sleeps; ", DurationText(options.spin_ns).text);
+    out.add("  idle instances: spin for %s, then sleep\n", DurationText(options.spin_ns).text);
   } else {
-    out.put("a free one sleeps at once; ");
+    out.put("  idle instances: sleep immediately\n");
   }
   if (options.stuck_ns == 0) {
-    out.put("a function that is stuck is waited for\n");
+    out.put("  stuck functions: keep their replica until they return\n");
   } else {
     out.add(
-        "a function that is stuck for %s is left alone, and its replica gets another thread, at most %d "
-        "times: %llu so far",
-        DurationText(options.stuck_ns).text, options.max_replaced,
-        static_cast<unsigned long long>(now.replaced));
-    out.add(", of which %llu still inside\n", static_cast<unsigned long long>(now.stuck));
+        "  stuck functions: a function that runs for %s after its deadline or cancellation loses its replica "
+        "to a new thread; %llu replaced (at most %d), of which %llu are still running\n",
+        DurationText(options.stuck_ns).text, static_cast<unsigned long long>(now.replaced),
+        options.max_replaced, static_cast<unsigned long long>(now.stuck));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes in words how a strategy uses this machine, and why.
+// explain(): describes how a strategy uses this machine, and why. It writes a summary of three lines, then groups of details.
 #pragma once
 
 #include "core/strategy/strategy.hpp"
@@ -7,7 +7,7 @@
 
 namespace dist {
 
-// Writes lines of the form "subject: text". Throws std::bad_alloc.
+// Throws std::bad_alloc.
 void explain(Strategy& strategy, TextOut& out);
 
 }  // namespace dist

@@ -93,4 +93,5 @@
 #include "rpc.h"           /* remote procedure calls between processes */
 #include "server.h"        /* parameter servers, and workers that run closures */
 #include "coordinator.h"   /* closures on workers and variables on parameter servers */
+#include "experimental_hints.h" /* makes the compiler explain that a name needs DIST_EXPERIMENTAL */
 /* clang-format on */

@@ -57,4 +57,6 @@
 #include "hpp/server.hpp"         // parameter servers, and workers that run closures
 #include "hpp/coordinator.hpp"    // closures on workers, variables on parameter servers
 #include "hpp/preemption.hpp"     // a checkpoint before a machine is preempted
+#undef DIST_EXPERIMENTAL_HINTS_OFF
+#include "experimental_hints.h"   // makes the compiler explain that a C name needs DIST_EXPERIMENTAL
 // clang-format on

@@ -34,9 +34,18 @@ extern "C" {
 DIST_API int32_t dist_version(void);
 
 /**
- * Returns 1 if this build has an optional feature, and 0 if it does not or if the name is unknown.
+ * Returns 1 if this process can use an optional feature now, and 0 if it cannot or the name is unknown.
  *
- * Names: "numa" (libdist was built with hwloc) and "pinning" (always available).
+ *     "numa"     the layout of CPUs and NUMA domains, if libdist was built with hwloc
+ *     "pinning"  threads on CPUs of their own (DIST_PLACEMENT_CORES); always 1
+ *     "isal"     fast checksums of checkpoints, if libdist was built with ISA-L
+ *     "grpc"     workers that are processes, if libdist-grpc.so can be loaded
+ *     "gloo"     DIST_TRANSPORT_GLOO, if libdist-gloo.so can be loaded
+ *
+ * For "grpc" and "gloo" this loads the library, which stays in the process. If that fails, dist_last_error() gives the
+ * reason.
+ *
+ * Blocks   For "grpc" and "gloo", while the library is loaded.
  */
 DIST_API int32_t dist_has_feature(const char *name);
 

@@ -33,9 +33,15 @@ extern "C" {
 #endif
 
 /**
- * Writes a description of the strategy on this machine and the reasons for it: the number of replicas, their CPUs and
- * threads, how they wait, which algorithm is used for which size, the SIMD target, the groups, and the memory held. The
- * text consists of lines "subject: words" for human readers; the wording may change in any version.
+ * Describes how the strategy uses this machine, for human readers. The first three lines are a summary:
+ *
+ *     libdist 0.2.0: mirrored strategy with 8 replicas on 1 worker; threads: the caller of dist_run() and 7 library threads
+ *     machine: 2 usable CPUs, 1 NUMA domain, SIMD target AVX3, 1.131 MiB of memory held
+ *     warnings: 8 replicas share 2 usable CPUs
+ *
+ * The third line is "warnings: none" if nothing needs attention. Details follow in groups (Replicas, Threads, Machine,
+ * Synchronization, Collectives, Serving, Memory and tracing), one "  subject: text" per line. The text may change in any
+ * version, so programs should not parse it.
  *
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT     an argument is NULL.

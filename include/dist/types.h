@@ -396,6 +396,8 @@ typedef struct dist_budget dist_budget;
 #if defined(DIST_EXPERIMENTAL) && !defined(DIST_TYPES_EXPERIMENTAL_H)
 #define DIST_TYPES_EXPERIMENTAL_H
 
+#include "experimental_hints.h" /* removes them */
+
 #ifdef __cplusplus
 extern "C" {
 #endif

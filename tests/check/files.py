@@ -8,7 +8,7 @@ from pathlib import Path
 
 FOLDERS = ["core", "capi", "include", "bindings", "examples", "tests"]
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".i", ".go", ".java", ".py"}
-GENERATED = re.compile(r"^bindings/(go/internal/cdist|java/target)/")
+GENERATED = re.compile(r"^(bindings/(go/internal/cdist|java/target)/|include/dist/experimental_hints\.h$)")
 MAX_LINES = 500
 # A process is a worker, a copy of the function a replica, the members of a collective a group.
 WRONG_WORDS = re.compile(r"\b(nodes?|slaves?|gangs?|masters?)\b", re.IGNORECASE)

@@ -4,6 +4,7 @@
 // caller of libdist.
 
 // Outside the guard, so that a later include with DIST_EXPERIMENTAL adds the experimental parts of C.
+#define DIST_EXPERIMENTAL_HINTS_OFF  // classes use experimental types without the macro; dist.hpp switches the hints on again
 #include "../dist.h"
 
 #ifndef DIST_HPP_ERROR_HPP

@@ -43,11 +43,11 @@ typedef struct budget_state {
 static inline budget_state state_of(dist_strategy *strategy) {
   char text[8192] = "";
   assert_ok(dist_explain(strategy, collect, text));
-  const char *line = strstr(text, "\nbudget: ");
+  const char *line = strstr(text, "\n  budget: ");
   assert_non_null(line);
   budget_state s;
   const int found = sscanf(
-      line, "\nbudget: %d threads, %d in use, %d runs and requests waiting; a run of this strategy takes %d",
+      line, "\n  budget: %d threads, %d in use, %d runs and requests queued; a run of this strategy takes %d",
       &s.threads, &s.used, &s.waiting, &s.units);
   assert_int_equal(found, 4);
   return s;

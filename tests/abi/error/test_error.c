@@ -25,6 +25,7 @@ static void version_and_features(void **state) {
                    DIST_VERSION_MAJOR * 10000 + DIST_VERSION_MINOR * 100 + DIST_VERSION_PATCH);
   assert_int_equal(dist_has_feature("pinning"), 1);
   assert_int_equal(dist_has_feature("telepathy"), 0);
+  assert_int_equal(dist_has_feature("onednn"), 0); /* an example uses it, libdist does not */
   assert_int_equal(dist_has_feature(""), 0);
   assert_int_equal(dist_has_feature(NULL), 0);
 }

@@ -243,12 +243,18 @@ static void explanations_name_the_reasons(void **state) {
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_LIBRARY);
   text words = {NULL, 0};
   assert_ok(dist_explain(strategy, append, &words));
-  static const char *const lines[] = {"libdist: ",         "\nreplicas: 4, as asked\n",
-                                      "\ncpus: ",          "\nthreads: replicas 0-3",
-                                      "\nwaiting: ",       "\nplacement: free",
-                                      "\ndeadline: 600 s", "\nsimd: ",
-                                      "\ncache: ",         "\ngroups: 0 of all 4 replicas\n",
-                                      "\nmemory: ",        "\nrecorder: "};
+  static const char *const lines[] = {"libdist 0.",
+                                      "\n  replicas: 4, as requested\n",
+                                      "\n  CPUs: ",
+                                      "\n  replica threads: replicas 0-3",
+                                      "\n  waiting: ",
+                                      "\n  placement: the operating system",
+                                      "\n  timeout: a replica waits 600 s",
+                                      "\n  SIMD: ",
+                                      "\n  cache: ",
+                                      "\n  groups: group 0 has all 4 replicas\n",
+                                      "\n  memory: ",
+                                      "\n  flight recorder: "};
   for (size_t i = 0; i < COUNT_OF(lines); i++) assert_has(words.data, lines[i]);
   free(words.data);
   assert_ok(dist_strategy_destroy(strategy));

@@ -94,7 +94,7 @@ static void a_long_trace_has_all(void **state) {
   dist_strategy *strategy = met(recording(1 << 16), STEPS);
   assert_trace(strategy, 1, STEPS);
   assert_int_equal(rounds_that_had_a_last(strategy), STEPS);
-  assert_explains(strategy, "\nrecorder: the last 65536 events of each replica");
+  assert_explains(strategy, "\n  flight recorder: the last 65536 events of each replica");
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -103,7 +103,7 @@ static void without_it_there_are_1024(void **state) {
   dist_strategy *strategy = met(recording(0), 3000);
   assert_trace(strategy, 3000 - 1022, 3000); /* the run is one of them */
   assert_int_equal(rounds_that_had_a_last(strategy), 1023);
-  assert_explains(strategy, "\nrecorder: the last 1024 events of each replica");
+  assert_explains(strategy, "\n  flight recorder: the last 1024 events of each replica");
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -122,7 +122,7 @@ static void lengths_are_rounded_up(void **state) {
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
     char words[64];
     dist_strategy *strategy = met(recording(cases[i].given), 10);
-    snprintf(words, sizeof words, "\nrecorder: the last %d events of each replica", cases[i].kept);
+    snprintf(words, sizeof words, "\n  flight recorder: the last %d events of each replica", cases[i].kept);
     assert_explains(strategy, words);
     if (cases[i].kept > 1) assert_trace(strategy, cases[i].kept < 11 ? 10 - cases[i].kept + 2 : 1, 10);
     assert_ok(dist_strategy_destroy(strategy));
@@ -148,7 +148,7 @@ static void what_is_no_length(void **state) {
   options = recording(1 << 16);
   options.struct_size = offsetof(dist_strategy_options, recorded_events);
   strategy = strategy_with(options);
-  assert_explains(strategy, "\nrecorder: the last 1024 events of each replica");
+  assert_explains(strategy, "\n  flight recorder: the last 1024 events of each replica");
   assert_ok(dist_strategy_destroy(strategy));
 }
 

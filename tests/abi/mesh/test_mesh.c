@@ -284,7 +284,7 @@ static void it_explains_itself(void **state) {
   dist_strategy *strategy = mesh_with(2, 2, options);
   static char text[8192];
   assert_ok(dist_explain(strategy, collect, text));
-  assert_has(text, "logical devices: 2 of each replica, axes x 1, y 2, z 1, core 1");
+  assert_has(text, "logical devices: 2 per replica, axes x 1, y 2, z 1, core 1");
   assert_ok(dist_run(strategy, see_axis_of, &(axes_seen){.name = "y"}, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }

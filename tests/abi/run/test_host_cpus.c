@@ -97,12 +97,12 @@ static told read_told(dist_strategy *strategy, int replica) {
   told result = {0, 0};
   if (dist_explain(strategy, collect, text) != DIST_OK) return result;
   const char *line = strstr(text, "shared CPUs:");
-  snprintf(words, sizeof words, " replica %d kept meeting another one on its CPU ", replica);
+  snprintf(words, sizeof words, " replica %d shared a CPU ", replica);
   const char *at = line == NULL ? NULL : strstr(line, words);
   if (at == NULL) return result;
-  const char *moved = strstr(at, "it moved ");
+  const char *moved = strstr(at, "and moved ");
   if (sscanf(at + strlen(words), "%u times", &result.met) != 1) abort();
-  if (moved == NULL || sscanf(moved, "it moved %u times", &result.moved) != 1) abort();
+  if (moved == NULL || sscanf(moved, "and moved %u times", &result.moved) != 1) abort();
   return result;
 }
 
@@ -213,14 +213,15 @@ static void it_is_told_and_nothing_is_done(void **state) {
   guest guests[2];
   dist_strategy *strategy = of_host_threads(0);
   if (crowded(strategy)) skip();
-  assert_true(explains(
-      strategy, "\nplacement: the host's affair; its threads are never moved\nshared CPUs: no replica"));
+  assert_true(explains(strategy,
+                       "\n  placement: chosen by the host program; libdist never moves host threads\n  "
+                       "shared CPUs: no replica"));
   invite(strategy, guests, 0, LEAVES);
   assert_int_equal(guests[1].seen.narrow + guests[1].seen.back, 0);
   assert_true(read_told(strategy, 1).met > 0);
   assert_int_equal(read_told(strategy, 1).moved, 0);
   assert_int_equal(read_told(strategy, 0).met, 0);
-  assert_true(explains(strategy, "it moved 0 times. With move_host_threads the host's threads move, too\n"));
+  assert_true(explains(strategy, "and moved 0 times. Set move_host_threads to let host threads move\n"));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -230,7 +231,7 @@ static void by_option_they_move(void **state) {
   if (crowded(strategy)) skip();
   unsigned moved = 0;
   assert_true(
-      explains(strategy, "placement: the host's affair; a thread of the host's that keeps meeting a peer"));
+      explains(strategy, "placement: chosen by the host program; a host thread that keeps sharing a CPU"));
   for (enum ending how = LEAVES; how <= CHANGES; how++) {
     guest guests[2];
     invite(strategy, guests, 1, how);
@@ -241,7 +242,7 @@ static void by_option_they_move(void **state) {
     assert_int_equal(now.moved, moved);
     assert_true(now.met >= now.moved);
   }
-  assert_true(!explains(strategy, "With move_host_threads"));
+  assert_true(!explains(strategy, "Set move_host_threads"));
   assert_ok(dist_strategy_destroy(strategy));
 }
 

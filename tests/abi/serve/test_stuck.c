@@ -152,7 +152,7 @@ static void check_stuck(enum way way, int exits) {
   states all = {0};
   dist_instances_options options = with_states(&all);
   assert_ok(dist_instances_open(strategy, &options));
-  assert_says(strategy, "at most 4 times: 0 so far");
+  assert_says(strategy, "0 replaced (at most 4)");
   stuck_at_gate g = AT_GATE;
   g.exits = exits;
   g.s = series_with(NULL);
@@ -187,7 +187,7 @@ static void check_stuck(enum way way, int exits) {
   assert_says(strategy, "dist_instances_replaced_total 1");
   assert_says(strategy, "dist_instances_stuck 1");
   assert_says(strategy, way == BY_DEADLINE ? "{end=\"overdue\"} 1" : "{end=\"cancelled\"} 1");
-  assert_says(strategy, "at most 4 times: 1 so far, of which 1 still inside");
+  assert_says(strategy, "1 replaced (at most 4), of which 1 are still running");
   /* Two at the same time: both replicas serve. */
   held both = HELD_INIT;
   dist_work *works[2];

@@ -223,9 +223,10 @@ static void explanations_have_the_set(void **state) {
   char words[128];
   dist_strategy *strategy = strategy_with(on_second(2, DIST_THREADS_LIBRARY));
   assert_ok(dist_explain(strategy, collect, text));
-  snprintf(words, sizeof words, "cpus: 1 usable at creation: the host's choice of 1 (%d) and ", m.cpus[1]);
+  snprintf(words, sizeof words,
+           "CPUs: 1 usable when the strategy was created: the option `cpus` names 1 (%d), with", m.cpus[1]);
   assert_has(text, words);
-  assert_has(text, "placement: each library thread on any of the host's choice of CPUs");
+  assert_has(text, "placement: library threads run on any CPU of the option `cpus`");
   assert_ok(dist_strategy_destroy(strategy));
 }
 

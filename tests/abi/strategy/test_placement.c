@@ -239,10 +239,10 @@ static void explanations_say_where(void **state) {
   char words[128];
   dist_strategy *strategy = pinned(1, DIST_THREADS_LIBRARY);
   assert_ok(dist_explain(strategy, collect, text));
-  snprintf(words, sizeof words, "neighbours near: replica 0 on CPU %d; the caller's thread is never moved\n",
+  snprintf(words, sizeof words, "was created: replica 0 to CPU %d; libdist never moves the caller's thread\n",
            cpu_of(strategy, 0));
   assert_has(text, words);
-  assert_has(text, "\nloops: ");
+  assert_has(text, "\n  parallel loops: ");
   assert_ok(dist_strategy_destroy(strategy));
 
   int32_t cpus[2];
@@ -254,7 +254,7 @@ static void explanations_say_where(void **state) {
   strategy = strategy_with(options);
   text[0] = '\0';
   assert_ok(dist_explain(strategy, collect, text));
-  snprintf(words, sizeof words, "in the assignment: replica 0 device 1 on CPU %d; the caller's", cpus[1]);
+  snprintf(words, sizeof words, "assignment gives: replica 0 device 1 to CPU %d; libdist never", cpus[1]);
   assert_has(text, words);
   assert_ok(dist_strategy_destroy(strategy));
   dist_device_assignment_destroy(assignment);
@@ -262,10 +262,14 @@ static void explanations_say_where(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(two_strategies_take_two_cpus), cmocka_unit_test(many_strategies_balance),
-      cmocka_unit_test(replicas_share_what_there_is), cmocka_unit_test(the_caller_is_not_moved),
-      cmocka_unit_test(one_cpu_is_for_all),           cmocka_unit_test(free_threads_go_anywhere),
-      cmocka_unit_test(an_assignment_names_the_cpus), cmocka_unit_test(explanations_say_where),
+      cmocka_unit_test(two_strategies_take_two_cpus),
+      cmocka_unit_test(many_strategies_balance),
+      cmocka_unit_test(replicas_share_what_there_is),
+      cmocka_unit_test(the_caller_is_not_moved),
+      cmocka_unit_test(one_cpu_is_for_all),
+      cmocka_unit_test(free_threads_go_anywhere),
+      cmocka_unit_test(an_assignment_names_the_cpus),
+      cmocka_unit_test(explanations_say_where),
       cmocka_unit_test(an_assignment_stays_on_the_set),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

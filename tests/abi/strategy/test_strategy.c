@@ -276,7 +276,7 @@ static void stacks(void **state) {
   for (int i = 0; i < 3; i++) assert_in_range(sizes[i], ASKED, ASKED + ADDED);
   static char text[8192];
   assert_ok(dist_explain(strategy, keep_text, text));
-  assert_has(text, "library threads have 524288 bytes, as asked");
+  assert_has(text, "524288 bytes per library thread, as requested");
   assert_ok(dist_strategy_destroy(strategy));
 }
 

@@ -224,8 +224,8 @@ static void keep_text(const char *text, size_t size_bytes, void *user_data) {
 
 static void explain_says_it(void **state) {
   (void)state;
-  static const char *const words[NUMERICS] = {"numerics: ORDERED where", "numerics: REPRODUCIBLE where",
-                                              "numerics: TREE where"};
+  static const char *const words[NUMERICS] = {"numerics: ORDERED unless", "numerics: REPRODUCIBLE unless",
+                                              "numerics: TREE unless"};
   for (int32_t numerics = 0; numerics < NUMERICS; numerics++) {
     static char text[65536];
     text[0] = '\0';

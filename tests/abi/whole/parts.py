@@ -6,16 +6,20 @@
 
 Programs include a header without DIST_EXPERIMENTAL, with it, with it the second time, or with it the first time, and
 use what the header declares in these parts; of dist.hpp and its headers a few names. What a program may not see it can
-declare anew, as something else.
+declare anew, as something else. After dist.h the experimental names are macros for that (experimental_hints.h): the
+compiler must report each use of one, and say what to do.
 """
 import argparse
 import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
+HINT = "experimental: put #define DIST_EXPERIMENTAL before #include <dist/dist.h>"
+CAN_HINT = "#if !__has_attribute(unavailable)\n#error no\n#endif\n"
 WARNINGS = ["-Wall", "-Wextra", "-Wundef", "-pedantic", "-Werror", "-Wno-unused-value"]
 KINDS = ("functions", "structs", "callbacks", "aliases", "handles")
 
@@ -40,11 +44,21 @@ class Headers:
                 lines.append(f"  (void){name};")
         return f"void use_{'more' if experimental else 'base'}(void) {{\n" + "\n".join(lines) + "\n}\n"
 
-    def hidden(self):
+    def hidden(self, header):
         """Declarations that compile where a program sees no experimental part."""
         names = {one["name"] for _, one in self.all if one["experimental"]}
         names |= {name for enum, name in self.constants if enum["experimental"]}
-        return "".join(f"typedef struct mine_{name} {name};\n" for name in sorted(names - {"DLManagedTensor"}))
+        undo = "#undef {0}\n" if header == "dist.h" else ""
+        mine = undo + "typedef struct mine_{0} {0};\n"
+        return "".join(mine.format(name) for name in sorted(names - {"DLManagedTensor"}))
+
+    def each_experimental(self):
+        """Lines that each use one experimental function or type."""
+        for kind, one in self.all:
+            name = one["name"]
+            if one["experimental"] and name != "DLManagedTensor":
+                use = f"(void)&{name};" if kind == "functions" else f"{name} *seen = 0; (void)seen;"
+                yield f"void use_{name}(void) {{ {use} }}\n"
 
 
 def compiled(compiler, language, standard, include, text):
@@ -53,6 +67,8 @@ def compiled(compiler, language, standard, include, text):
         program = pathlib.Path(folder, "program")
         program.write_text(text, encoding="utf-8")
         options = [f"-std={standard}", *WARNINGS, "-Wno-missing-declarations", "-I", include, "-x", language]
+        if "clang" in compiler:
+            options.append("-ferror-limit=0")
         command = [*compiler.split(), *options, "-fsyntax-only", str(program)]
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return run.stdout or f"exit status {run.returncode}" if run.returncode else ""
@@ -69,6 +85,7 @@ def face_programs(include_dir):
     yield "dist.hpp with the macro", macro + face + base + more, True
     yield "dist.hpp without and with it", face + base + macro + face + more, True
     yield "dist.hpp with and without it", macro + face + undo + face + base + more, True
+    yield "dist.h, then dist.hpp", "#include <dist/dist.h>\n" + face + base + mine, True
     yield "dist.h, then dist.hpp with it", "#include <dist/dist.h>\n" + macro + face + base + more, True
     yield "dist.hpp, then dist.h with it", face + macro + "#include <dist/dist.h>\nauto seen = &dist_get_strategy;\n", True
     for path in sorted(pathlib.Path(include_dir, "dist", "hpp").glob("*.hpp")):
@@ -76,6 +93,7 @@ def face_programs(include_dir):
         yield f"{path.name} without the macro", one, True
         yield f"{path.name} without and with it", one + macro + one + "auto seen = &dist_get_strategy;\n", True
         yield f"{path.name}, then all with it", one + macro + face + base + more, True
+        yield f"dist.h, then {path.name}", "#include <dist/dist.h>\n" + one, True
 
 
 def programs(headers, function, language, include_dir):
@@ -84,7 +102,7 @@ def programs(headers, function, language, include_dir):
     for name in [*headers.names, "dist.h"]:
         include = f"#include <dist/{name}>\n"
         base, more = headers.used(name, False), headers.used(name, True)
-        yield f"{name} without the macro", include + headers.hidden() + base, True
+        yield f"{name} without the macro", include + headers.hidden(name) + base, True
         yield f"{name} with the macro", macro + include + base + more, True
         yield f"{name} without and with it", include + base + macro + include + more, True
         yield f"{name} with and without it", macro + include + undo + include + base + more, True
@@ -95,6 +113,15 @@ def programs(headers, function, language, include_dir):
     call = f"void call(void) {{ (void)&{function}; }}\n"
     yield f"{function} without the macro", "#include <dist/dist.h>\n" + call, False
     yield f"{function} with the macro", macro + "#include <dist/dist.h>\n" + call, True
+
+
+def unexplained(compiler, language, standard, include, lines):
+    """Which of the lines, after dist.h (in C++ dist.hpp), are not reported with the hint."""
+    face = "#include <dist/dist.hpp>\n" if language == "c++" else "\n"
+    text = face + "#include <dist/dist.h>\n" + "".join(lines)
+    said = compiled(compiler, language, standard, include, text)
+    seen = {int(at) for at in re.findall(r"^[^\n:]*program:(\d+):[^\n]*error: [^\n]*" + re.escape(HINT), said, re.M)}
+    return [line for number, line in enumerate(lines, 3) if number not in seen]
 
 
 def main():
@@ -115,7 +142,15 @@ def main():
             if good != (said == ""):
                 wrong += 1
                 print(f"{compiler} -std={standard}: {name}: {said[:2000] or 'compiles'}")
-    return 1 if wrong or not headers.names else 0
+        lines, hints = list(headers.each_experimental()), 0
+        for way in ways:
+            if compiled(*way, given.include, CAN_HINT):
+                continue
+            hints += 1
+            for line in unexplained(*way, given.include, lines):
+                wrong += 1
+                print(f"{way[0]}: no hint at: {line}", end="")
+    return 1 if wrong or not headers.names or not lines or not hints else 0
 
 
 if __name__ == "__main__":

@@ -89,9 +89,9 @@ static void a_worker_knows_its_place(void **state) {
     explanation text = {0};
     assert_ok(dist_explain(all.strategies[w], keep_text, &text));
     assert_has(text.text,
-               w == 0 ? "workers: 2, of which this is 0 (task 0 of job worker, which is the chief) with "
-                        "replicas 0-1 of 3"
-                      : "workers: 2, of which this is 1 (task 1 of job worker) with replicas 2-2 of 3");
+               w == 0
+                   ? "workers: 2; this is worker 0 (task 0 of job worker, the chief) with replicas 0-1 of 3"
+                   : "workers: 2; this is worker 1 (task 1 of job worker) with replica 2 of 3");
     assert_string_equal(name, w == 0 ? "/job:worker/replica:0/task:0/device:CPU:0"
                                      : "/job:worker/replica:0/task:1/device:CPU:0");
   }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dist_has_feature(): 1 only if the feature works now. The arguments are what this build has: grpc=1 gloo=0 ...
+ */
+#include "tests/abi/common.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int num_expected;
+static char **expected;
+
+static int expected_of(const char *name) {
+  const size_t length = strlen(name);
+  for (int i = 0; i < num_expected; i++) {
+    if (strncmp(expected[i], name, length) == 0 && expected[i][length] == '=')
+      return expected[i][length + 1] == '1';
+  }
+  fail_msg("the argument %s= is missing", name);
+  return 0;
+}
+
+static void answers_are_those_of_the_build(void **state) {
+  (void)state;
+  static const char *const names[] = {"numa", "isal", "grpc", "gloo"};
+  for (int round = 0; round < 2; round++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+      assert_int_equal(dist_has_feature(names[i]), expected_of(names[i]));
+  }
+}
+
+static const char *const modules[] = {"grpc", "gloo"};
+
+static void modules_that_are_not_there(void **state) {
+  (void)state;
+  setenv("DIST_MODULE_FOLDER", "/nonexistent", 1);
+  for (size_t i = 0; i < COUNT_OF(modules); i++) {
+    char words[64];
+    snprintf(words, sizeof words, "looked for /nonexistent/libdist-%s.so", modules[i]);
+    assert_int_equal(dist_has_feature(modules[i]), 0);
+    assert_has(dist_last_error(), words);
+  }
+  unsetenv("DIST_MODULE_FOLDER");
+}
+
+static void modules_that_cannot_be_loaded(void **state) {
+  (void)state;
+  char folder[] = "/tmp/dist-features-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  setenv("DIST_MODULE_FOLDER", folder, 1);
+  for (size_t i = 0; i < COUNT_OF(modules); i++) {
+    char path[96];
+    snprintf(path, sizeof path, "%s/libdist-%s.so", folder, modules[i]);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("no library\n", file);
+    fclose(file);
+    assert_int_equal(dist_has_feature(modules[i]), 0);
+    assert_has(dist_last_error(), "cannot be loaded");
+    unlink(path);
+  }
+  unsetenv("DIST_MODULE_FOLDER");
+  rmdir(folder);
+}
+
+/* To ask is not to use: a child can use gRPC, as its parent's threads are not concerned. */
+static void a_forked_child_gets_the_same_answer(void **state) {
+  (void)state;
+  const int has = dist_has_feature("grpc");
+  const pid_t child = fork();
+  if (child == 0) _exit(dist_has_feature("grpc") == has ? 0 : 1);
+  int status = -1;
+  assert_true(child > 0 && waitpid(child, &status, 0) == child);
+  assert_int_equal(status, 0);
+}
+
+static dist_status meet(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  return dist_barrier(replica, NULL);
+}
+
+static void messages_about_modules_are_whole(void **state) {
+  (void)state;
+  setenv("DIST_MODULE_FOLDER", "/nonexistent", 1);
+  setenv("TF_CONFIG",
+         "{\"cluster\": {\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}, \"task\": {\"type\": \"worker\", "
+         "\"index\": 0}}",
+         1);
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.num_replicas = 1;
+  dist_strategy *strategy = strategy_with(options);
+  assert_int_equal(dist_run(strategy, meet, NULL, NULL), DIST_UNAVAILABLE);
+  assert_has(dist_last_error(), "looked for /nonexistent/libdist-grpc.so");
+  assert_has(dist_last_error(), "PREFIX/lib/dist of an installed libdist");
+  assert_ok(dist_strategy_destroy(strategy));
+  unsetenv("TF_CONFIG");
+  unsetenv("DIST_MODULE_FOLDER");
+}
+
+int main(int argc, char **argv) {
+  num_expected = argc - 1;
+  expected = argv + 1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(answers_are_those_of_the_build),
+      cmocka_unit_test(modules_that_are_not_there),
+      cmocka_unit_test(modules_that_cannot_be_loaded),
+      cmocka_unit_test(a_forked_child_gets_the_same_answer),
+      cmocka_unit_test(messages_about_modules_are_whole),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
