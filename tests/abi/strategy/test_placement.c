@@ -33,7 +33,7 @@ static int tear_down(void **state) {
 }
 
 static machine *two_cpus(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   return *state;
 }
 
@@ -262,10 +262,14 @@ static void explanations_say_where(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(two_strategies_take_two_cpus), cmocka_unit_test(many_strategies_balance),
-      cmocka_unit_test(replicas_share_what_there_is), cmocka_unit_test(the_caller_is_not_moved),
-      cmocka_unit_test(one_cpu_is_for_all),           cmocka_unit_test(free_threads_go_anywhere),
-      cmocka_unit_test(an_assignment_names_the_cpus), cmocka_unit_test(explanations_say_where),
+      cmocka_unit_test(two_strategies_take_two_cpus),
+      cmocka_unit_test(many_strategies_balance),
+      cmocka_unit_test(replicas_share_what_there_is),
+      cmocka_unit_test(the_caller_is_not_moved),
+      cmocka_unit_test(one_cpu_is_for_all),
+      cmocka_unit_test(free_threads_go_anywhere),
+      cmocka_unit_test(an_assignment_names_the_cpus),
+      cmocka_unit_test(explanations_say_where),
       cmocka_unit_test(an_assignment_stays_on_the_set),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
