@@ -55,7 +55,9 @@ is_there() { # cmd:NAME, pc:PKG-CONFIG-MODULE, h:HEADER, py:MODULE or clang:RUNT
 # Installs the missing packages of the groups, after it has said which they are and how large. Sets installed=yes if any
 # was missing.
 provide() { # GROUP...
-  local group package check use missing= named= root= size apt='apt-get -q -o APT::Keep-Downloaded-Packages=false'
+  local group package check use missing= named= root= size
+  # Keep neither the downloaded packages nor apt's own caches: both would take as much disk as a third of the packages.
+  local apt='apt-get -q -o APT::Keep-Downloaded-Packages=false -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache='
   while read -r group package check use; do
     [[ -n $group && " $* " == *" $group "* ]] && ! is_there "$check" || continue
     missing+=" $package"
