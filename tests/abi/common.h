@@ -23,9 +23,11 @@
 #include <string.h>
 
 #include <cmocka.h>
+
 #include <dist/dist.h>
 
 #include "tests/enums.h"
+#include "tests/skip.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 enum { MOST = 64 }; /* replicas of a test */

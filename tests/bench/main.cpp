@@ -13,22 +13,23 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: dist_bench [options]\n"
-    "Measures libdist beside std::barrier, OpenMP, other libraries and the machine's limits, in turns.\n"
+    "Times libdist's collectives and compares them with std::barrier, OpenMP, other libraries and the "
+    "machine's limits.\n"
     "\n"
-    "  --json FILE        write everything there, too\n"
-    "  --quick            2 short rounds up to 1 MiB: shows that all runs and is right, judges no floor\n"
-    "  --filter TEXT      only rows with TEXT in their name\n"
-    "  --replicas LIST    how many replicas, as 2,4,8\n"
-    "  --rounds N         at least 5 for a figure to quote; 5 if not given\n"
-    "  --again N          how many rounds more, where other programs disturb some; 5 if not given\n"
-    "  --peers LIST       measure the programs of this list, too, such as MPI; the build makes\n"
-    "                     tests/bench/peers/peers.list\n"
-    "  --bindings LIST    and libdist from the languages of this list beside C: "
-    "tests/bench/bindings/bindings.list\n"
-    "  --list             print the rows' names and end\n"
-    "  --help             this text\n"
+    "  --json FILE        also write all figures to FILE\n"
+    "  --quick            2 short rounds of at most 1 MiB, which only check the results\n"
+    "  --filter TEXT      only rows whose name contains TEXT\n"
+    "  --replicas LIST    numbers of replicas, such as 2,4,8\n"
+    "  --rounds N         number of rounds (default 5); publish only figures of at least 5\n"
+    "  --again N          maximum number of additional rounds if other programs disturb some (default 5)\n"
+    "  --peers LIST       also time the programs in LIST, such as MPI; the build writes "
+    "tests/bench/peers/peers.list\n"
+    "  --bindings LIST    also time libdist from the languages in LIST; the build writes\n"
+    "                     tests/bench/bindings/bindings.list\n"
+    "  --list             print the names of the rows and exit\n"
+    "  --help             print this text\n"
     "\n"
-    "Ends with 0; with 1 where a floor was missed; with 2 where a result was wrong or something failed.\n";
+    "Exit status: 0 success; 1 a row is slower than its limit; 2 a result was wrong, or the run failed.\n";
 
 enum Exit { kGood = 0, kMissedFloor = 1, kFailed = 2 };
 

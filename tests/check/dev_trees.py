@@ -55,8 +55,9 @@ def copies(root: Path, scratch: Path) -> Path:
         (stubs / name).write_text("#!/bin/sh\nexit 1\n")
         (stubs / name).chmod(0o755)
     first.mkdir()
-    for name in ("dev", "meson_options.txt"):
-        shutil.copy(root / name, first)
+    (first / ".ci").mkdir()
+    for name in ("dev", ".ci/packages.sh", "meson_options.txt"):
+        shutil.copy(root / name, first / name)
     (first / "meson.build").write_text(PROJECT)
     (first / "note.txt").write_text("first\n")
     install(first, scratch / "prefix1", stubs)

@@ -21,6 +21,17 @@ UNVERIFIED = re.compile(
     r"GONOSUMDB|GONOSUMCHECK|GOSUMDB|GOINSECURE|GOPRIVATE|GOFLAGS=|GOPROXY=|-insecure|trusted-host|no-check-certificate"
 )
 
+# Scripts that fetch something.
+SCRIPTS = (
+    "dev",
+    ".ci/packages.sh",
+    "bindings/go-toolchain/fetch.sh",
+    "bindings/java/examples/inference_host/fetch_jars.sh",
+    "tests/bench/commands.sh",
+    "tests/fetch_packages.sh",
+    "tests/instrumented_tbb.sh",
+)
+
 
 def go_faults(root: Path) -> list[str]:
     folder = root / "bindings/go-toolchain"
@@ -73,11 +84,10 @@ def jar_faults(root: Path) -> list[str]:
     return faults
 
 
-def dev_faults(root: Path) -> list[str]:
-    text = (root / "dev").read_text()
-    faults = [f"dev: {match[0]}" for match in UNVERIFIED.finditer(text)]
-    if "--require-hashes" not in text:
-        faults.append("dev: pip is not told to ask for hashes")
+def script_faults(root: Path) -> list[str]:
+    faults = [f"{name}: {match[0]}" for name in SCRIPTS for match in UNVERIFIED.finditer((root / name).read_text())]
+    if "--require-hashes" not in (root / "tests/fetch_packages.sh").read_text():
+        faults.append("tests/fetch_packages.sh: pip must be called with --require-hashes")
     return faults
 
 
@@ -107,7 +117,7 @@ def refused(root: Path, go: str) -> list[str]:
 
 
 def main(root: Path, go: str = "") -> int:
-    faults = go_faults(root) + pip_faults(root) + jar_faults(root) + dev_faults(root) + (refused(root, go) if go else [])
+    faults = go_faults(root) + pip_faults(root) + jar_faults(root) + script_faults(root) + (refused(root, go) if go else [])
     print("\n".join(faults))
     return 1 if faults else 0
 

@@ -139,22 +139,29 @@ int test_processes(const char* fault) {
 }
 
 int usage() {
-  std::fprintf(stderr,
-               "usage: dist_faults FAULT | --report [--json FILE] [--peers LIST] [--quick]\n"
-               "       and [--workers] [--filter TEXT] [--seed NUMBER]\n"
-               "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
-               "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
-               "  --peers LIST      what peers.list of a build with -Dpeers=enabled has plays what it can "
-               "express, too:\n"
-               "                    a table beside libdist, also with --processes; ./dev faults --peers "
-               "makes that list\n"
-               "  --workers         the matrix over several workers, which has faults of its own\n"
-               "  --processes       with --workers: each a process, on gRPC\n"
-               "  --namespaces      instead: each in a network namespace, over links that fail, lose and are "
-               "slow (root)\n"
-               "  --hold            ends with 1, too, where a return is later than promised\n"
-               "  --quick           the drawn part alone; of the peers' cells all_reduce's\n"
-               "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
+  std::fprintf(
+      stderr,
+      "usage: dist_faults [--workers [--processes]] FAULT\n"
+      "       dist_faults --report [options]\n"
+      "Injects faults into collectives and checks the report that every replica gets.\n"
+      "\n"
+      "  FAULT             run a random part of the cases of one fault as cmocka tests\n"
+      "  --report          run all cases and print a table\n"
+      "  --workers         replicas of several workers, which have faults of their own\n"
+      "  --processes       with --workers: each worker is a process, connected by gRPC\n"
+      "  --namespaces      with --processes: each process has a network namespace, and the links between "
+      "them fail,\n"
+      "                    lose packets and are slow (needs root)\n"
+      "  --hold            with --processes: also fail if a call returns later than promised\n"
+      "  --quick           run only a random part of the cases, and of other libraries only those of "
+      "all_reduce\n"
+      "  --filter TEXT     only cases whose name contains TEXT, such as \"all_gather, planned\"\n"
+      "  --seed NUMBER     selects the random part\n"
+      "  --json FILE       also write the table to FILE\n"
+      "  --peers LIST      also run the cases with the other libraries in LIST and print both tables;\n"
+      "                    ./dev faults --peers makes the list\n"
+      "\n"
+      "Exit status: 0 success; 1 a case failed; 2 the arguments are wrong, or the run failed.\n");
   return 2;
 }
 

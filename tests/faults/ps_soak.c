@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   if (argc > 1) closures = (int)strtol(argv[1], NULL, 10);
   if (argc > 2) seed = strtoull(argv[2], NULL, 10);
   if (closures < 1 || closures > 1000000) {
-    fprintf(stderr, "usage: %s [CLOSURES, 1 to 1000000] [SEED]\n", argv[0]);
+    fprintf(stderr, "usage: %s [CLOSURES [SEED]]     CLOSURES: 1 to 1000000\n", argv[0]);
     return 2;
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_closure_counts_once)};

@@ -24,6 +24,8 @@
 
 extern "C" {
 #include <cmocka.h>
+
+#include "tests/skip.h"
 }
 
 using Words = std::vector<std::string>;

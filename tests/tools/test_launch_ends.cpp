@@ -111,7 +111,7 @@ void a_task_dies_with_its_launcher(void**) {
   launch.hear(2);
   const std::string pid = std::to_string(launch.pid);
   const std::string children = text_of_file("/proc/" + pid + "/task/" + pid + "/children");
-  if (children.empty()) skip();              // this kernel does not tell
+  if (children.empty()) skip_because("the kernel does not list the children of a process");
   const pid_t keeper = std::stoi(children);  // it was started first
   // It takes its name as it begins.
   while (text_of_file("/proc/" + std::to_string(keeper) + "/comm") != "dist-launch-end\n") sched_yield();

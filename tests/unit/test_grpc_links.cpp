@@ -16,6 +16,7 @@
 #include <sstream>
 #include <utility>
 
+#include "tests/skip.h"
 #include "tests/unit/grpc_stranger.hpp"
 #include "tests/unit/grpc_support.hpp"
 
@@ -323,10 +324,7 @@ struct Certificates {
 
 void certificates_are_for_the_host_of_the_address(void**) {
   const Certificates files;
-  if (!files.there) {
-    print_message("# openssl is not there to make certificates with\n");
-    skip();
-  }
+  if (!files.there) skip_because("openssl is not installed");
   const std::string ca = files.read("ca.pem");
   const auto tls = [&](GrpcOptions& options, const std::string& certificate, const std::string& key) {
     options.ca = ca.c_str();
@@ -393,10 +391,7 @@ void certificates_are_for_the_host_of_the_address(void**) {
 // Worker 0 may have the certificate of the generation that ends.
 void who_forms_waits_for_the_other_certificate(void**) {
   const Certificates files;
-  if (!files.there) {
-    print_message("# openssl is not there to make certificates with\n");
-    skip();
-  }
+  if (!files.there) skip_because("openssl is not installed");
   const GrpcWorkers workers(2, 4096);
   sockaddr_in address{};
   address.sin_family = AF_INET;

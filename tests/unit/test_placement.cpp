@@ -25,6 +25,8 @@
 
 extern "C" {
 #include <cmocka.h>
+
+#include "tests/skip.h"
 }
 
 namespace dist {
@@ -364,7 +366,7 @@ void loops_of_any_length_are_cut(void**) {
 
 void workers_of_a_loop_are_on_its_domain(void**) {
   const std::vector<int> cpus = my_cpus();
-  if (cpus.size() < 2) skip();
+  if (cpus.size() < 2) skip_because("needs two CPUs");
   CountingMemory counting;
   bool stays = false;
   for (int round = 0; round < 10; ++round) {

@@ -109,7 +109,7 @@ static inline dist_status add_and_double(dist_closure *closure, dist_value *argu
   return status;
 }
 
-static dist_remote_value *schedule(cluster *c, const char *name, dist_value *arguments) {
+static inline dist_remote_value *schedule(cluster *c, const char *name, dist_value *arguments) {
   dist_remote_value *remote = NULL;
   assert_ok(dist_coordinator_schedule(c->coordinator, name, arguments, NULL, &remote));
   if (arguments != NULL) dist_value_release(arguments);

@@ -74,7 +74,6 @@ static int set_up(void **state) {
       second_cpu = cpu;
   }
   *state = found >= 2 ? &first_cpu : NULL;
-  if (*state == NULL) print_message("# one CPU: nothing to move to\n");
   return 0;
 }
 
@@ -112,11 +111,9 @@ static int explains(dist_strategy *strategy, const char *words) {
 }
 
 /* With fewer CPUs than replicas, as a cgroup may have it, they give way as they wait. */
-static int crowded(dist_strategy *strategy) {
-  const int is = explains(strategy, "waiting: oversubscribed");
-  if (is) print_message("# fewer CPUs than replicas may use: there is nothing to move to\n");
-  return is;
-}
+#define NO_SPARE_CPU "the process may use fewer CPUs than it has replicas"
+
+static int crowded(dist_strategy *strategy) { return explains(strategy, "waiting: oversubscribed"); }
 
 /* ---- Two replicas on one CPU ---- */
 
@@ -209,10 +206,10 @@ static void invite(dist_strategy *strategy, guest guests[2], int until_moved, en
 }
 
 static void it_is_told_and_nothing_is_done(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   guest guests[2];
   dist_strategy *strategy = of_host_threads(0);
-  if (crowded(strategy)) skip();
+  if (crowded(strategy)) skip_because(NO_SPARE_CPU);
   assert_true(explains(strategy,
                        "\n  placement: chosen by the host program; libdist never moves host threads\n  "
                        "shared CPUs: no replica"));
@@ -226,9 +223,9 @@ static void it_is_told_and_nothing_is_done(void **state) {
 }
 
 static void by_option_they_move(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   dist_strategy *strategy = of_host_threads(1);
-  if (crowded(strategy)) skip();
+  if (crowded(strategy)) skip_because(NO_SPARE_CPU);
   unsigned moved = 0;
   assert_true(
       explains(strategy, "placement: chosen by the host program; a host thread that keeps sharing a CPU"));
@@ -248,9 +245,9 @@ static void by_option_they_move(void **state) {
 
 /* What another thread gives the moving one meanwhile is what it has afterwards. */
 static void another_threads_mask_stays(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   dist_strategy *strategy = of_host_threads(1);
-  if (crowded(strategy)) skip();
+  if (crowded(strategy)) skip_because(NO_SPARE_CPU);
   guest guests[2];
   invite(strategy, guests, 1, IS_OVERRULED);
   assert_int_equal(guests[1].seen.interfere, 0);
@@ -281,9 +278,9 @@ static void *stay_inside(void *argument) {
 }
 
 static void a_shutdown_leaves_their_masks(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   dist_strategy *strategy = of_host_threads(1);
-  if (crowded(strategy)) skip();
+  if (crowded(strategy)) skip_because(NO_SPARE_CPU);
   pthread_barrier_t moved, gone;
   pthread_t threads[2];
   stay stays[2];
@@ -346,7 +343,7 @@ static void *call_pinned(void *argument) {
 }
 
 static void a_caller_gives_way_to_who_is_kept_there(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   for (int moves = 0; moves <= 1; moves++) {
     party p = {.moves = moves};
     pthread_t thread;
@@ -354,7 +351,7 @@ static void a_caller_gives_way_to_who_is_kept_there(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, call_pinned, &p), 0);
     pthread_join(thread, &result);
     assert_non_null(result);
-    if (strcmp(result, "crowded") == 0) skip();
+    if (strcmp(result, "crowded") == 0) skip_because(NO_SPARE_CPU);
     assert_int_equal(p.caller.strange, 0);
     assert_int_equal(p.caller.narrow, p.caller.back);
     assert_int_equal(p.caller.narrow > 0, moves);
@@ -394,14 +391,14 @@ static dist_status lend_replica(dist_replica *replica, void *user_data) {
 }
 
 static void an_attached_thread_is_the_hosts(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   for (int moves = 0; moves <= 1; moves++) {
     party p = {.moves = moves};
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.num_replicas = 2;
     options.move_host_threads = moves;
     dist_strategy *strategy = strategy_with(options);
-    if (crowded(strategy)) skip();
+    if (crowded(strategy)) skip_because(NO_SPARE_CPU);
     assert_ok(dist_run(strategy, lend_replica, &p, NULL));
     assert_int_equal(p.attached.strange + p.caller.strange + p.caller.narrow + p.caller.back, 0);
     assert_int_equal(p.attached.narrow, p.attached.back);

@@ -51,7 +51,7 @@ static dist_status see_mask(dist_replica *replica, void *user_data) {
 }
 
 static void threads_stay_on_the_set(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     for (int32_t placement = DIST_PLACEMENT_FREE; placement <= DIST_PLACEMENT_CORES; placement++) {
       dist_strategy_options options = on_second(3, threads);
@@ -90,7 +90,7 @@ static void *create_there(void *out_strategy) {
 }
 
 static void a_set_is_not_the_callers(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   dist_strategy *strategy = NULL;
   pthread_t thread;
   void *result = NULL;
@@ -106,7 +106,7 @@ static void a_set_is_not_the_callers(void **state) {
 }
 
 static void the_set_counts_the_replicas(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   dist_strategy *strategy = strategy_with(on_second(0, DIST_THREADS_LIBRARY));
   assert_int_equal(dist_strategy_num_replicas(strategy), 1);
   assert_ok(dist_strategy_destroy(strategy));
@@ -161,7 +161,7 @@ static dist_status nothing(dist_replica *replica, void *user_data) {
 }
 
 static void the_teller_is_on_the_set(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   dist_strategy *strategy = strategy_with(on_second(1, DIST_THREADS_LIBRARY));
   seen_once told = {{{0}}, 0};
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
@@ -191,7 +191,7 @@ static dist_status next_element(int64_t index, dist_value **out_element, void *u
 }
 
 static void batches_are_made_on_the_set(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   source s = {strategy_with(on_second(1, DIST_THREADS_LIBRARY)), pthread_self(), {{{0}}, 0}};
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 1;
@@ -218,7 +218,7 @@ static void collect(const char *text, size_t length, void *user_data) {
 }
 
 static void explanations_have_the_set(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   static char text[8192];
   char words[128];
   dist_strategy *strategy = strategy_with(on_second(2, DIST_THREADS_LIBRARY));

@@ -33,7 +33,7 @@ static int tear_down(void **state) {
 }
 
 static machine *two_cpus(void **state) {
-  if (*state == NULL) skip();
+  if (*state == NULL) skip_because("needs two CPUs");
   return *state;
 }
 

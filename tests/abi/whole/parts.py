@@ -3,6 +3,7 @@
 """Each header has a baseline and an experimental part, and a program sees those that it asks for.
 
     parts.py INCLUDE API_JSON --c COMPILER... --cxx COMPILER...
+    parts.py INCLUDE API_JSON --faces --cxx COMPILER...      instead, each header below dist.hpp
 
 Programs include a header without DIST_EXPERIMENTAL, with it, with it the second time, or with it the first time, and
 use what the header declares in these parts; of dist.hpp and its headers a few names. What a program may not see it can
@@ -74,7 +75,7 @@ def compiled(compiler, language, standard, include, text):
         return run.stdout or f"exit status {run.returncode}" if run.returncode else ""
 
 
-def face_programs(include_dir):
+def face_programs():
     """The same of the C++ face: a free function, and C's functions below it."""
     macro, undo, face = "#define DIST_EXPERIMENTAL\n", "#undef DIST_EXPERIMENTAL\n", "#include <dist/dist.hpp>\n"
     base = "void use_base(dist::replica &one) { one.barrier(); }\n"
@@ -88,6 +89,13 @@ def face_programs(include_dir):
     yield "dist.h, then dist.hpp", "#include <dist/dist.h>\n" + face + base + mine, True
     yield "dist.h, then dist.hpp with it", "#include <dist/dist.h>\n" + macro + face + base + more, True
     yield "dist.hpp, then dist.h with it", face + macro + "#include <dist/dist.h>\nauto seen = &dist_get_strategy;\n", True
+
+
+def face_header_programs(include_dir):
+    """The headers below dist.hpp."""
+    macro, face = "#define DIST_EXPERIMENTAL\n", "#include <dist/dist.hpp>\n"
+    base = "void use_base(dist::replica &one) { one.barrier(); }\n"
+    more = "void use_more() { (void)&dist::get_strategy; (void)&dist_get_strategy; }\n"
     for path in sorted(pathlib.Path(include_dir, "dist", "hpp").glob("*.hpp")):
         one = f"#include <dist/hpp/{path.name}>\n"
         yield f"{path.name} without the macro", one, True
@@ -96,7 +104,7 @@ def face_programs(include_dir):
         yield f"dist.h, then {path.name}", "#include <dist/dist.h>\n" + one, True
 
 
-def programs(headers, function, language, include_dir):
+def programs(headers, function, language):
     """Names, programs, and whether they compile."""
     macro, undo = "#define DIST_EXPERIMENTAL\n", "#undef DIST_EXPERIMENTAL\n"
     for name in [*headers.names, "dist.h"]:
@@ -109,7 +117,7 @@ def programs(headers, function, language, include_dir):
         yield f"{name}, then all with it", include + macro + "#include <dist/dist.h>\n" + base + more, True
         yield f"all, then {name} with it", "#include <dist/dist.h>\n" + macro + include + base + more, True
     if language == "c++":
-        yield from face_programs(include_dir)
+        yield from face_programs()
     call = f"void call(void) {{ (void)&{function}; }}\n"
     yield f"{function} without the macro", "#include <dist/dist.h>\n" + call, False
     yield f"{function} with the macro", macro + "#include <dist/dist.h>\n" + call, True
@@ -128,6 +136,7 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("include")
     arguments.add_argument("api", type=pathlib.Path)
+    arguments.add_argument("--faces", action="store_true")
     arguments.add_argument("--c", nargs="+", default=[])
     arguments.add_argument("--cxx", nargs="+", default=[])
     given = arguments.parse_args()
@@ -135,7 +144,10 @@ def main():
     headers, wrong = Headers(found), 0
     function = next(one["name"] for one in found["functions"] if one["experimental"])
     ways = [(one, "c", "c99") for one in given.c] + [(one, "c++", "c++17") for one in given.cxx]
-    cases = [(way, case) for way in ways for case in programs(headers, function, way[1], given.include)]
+    if given.faces:
+        cases = [(way, case) for way in ways for case in face_header_programs(given.include)]
+    else:
+        cases = [(way, case) for way in ways for case in programs(headers, function, way[1])]
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         answers = pool.map(lambda each: compiled(*each[0], given.include, each[1][1]), cases)
         for ((compiler, _, standard), (name, _, good)), said in zip(cases, answers):

@@ -11,7 +11,7 @@
 
 #include <sys/mman.h>
 
-enum { MOST_NEEDED = 32 << 10, STACK = 512 << 10, PAINT = 0xA5 };
+enum { MOST_NEEDED = 32 << 10, STACK = 128 << 10, PAINT = 0xA5 };
 
 typedef struct painted {
   host_thread thread;
@@ -48,6 +48,7 @@ static inline size_t needed(dist_strategy *strategy, dist_replica_fn fn, void *u
   size_t most = 0;
   for (int32_t i = 0; i < n; i++) {
     const unsigned char *lowest = replicas[i].stack;
+    while (memcmp(lowest, lowest + 1, 255) == 0) lowest += 128; /* 256 bytes alike */
     while (*lowest == PAINT) lowest++;
     const size_t used = (size_t)(replicas[i].frame - lowest);
     if (used > most) most = used;

@@ -96,10 +96,7 @@ static void a_generation_has_the_certificates_of_its_day(void **state) {
   (void)state;
   job all = job_of(WORKERS);
   assert_non_null(mkdtemp(folder));
-  if (issue(&all) != 0) {
-    print_message("# openssl is not there to make certificates with\n");
-    skip();
-  }
+  if (issue(&all) != 0) skip_because("openssl is not installed");
   for (int w = WORKERS - 1; w >= 0; --w) start_with(&all, w, w, "until all", "");
   for (int w = 0; w < WORKERS; ++w) says(&all.processes[w], "first run OK");
   assert_int_equal(shell("mkdir old && cp *.pem *.key old"), 0);

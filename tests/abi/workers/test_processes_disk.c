@@ -134,8 +134,7 @@ static void play_on(const char *kind, const char *words) {
   if (strstr(all.processes[0].text, "no small disk") != NULL) {
     for (int w = 1; w < WORKERS; ++w) kill(all.processes[w].pid, SIGKILL), (void)end_of(&all.processes[w]);
     remove(good_path);
-    printf("# no disk of its own can be made here\n");
-    skip();
+    skip_because("this process may not mount a file system");
   }
   if (code != 0) fail_msg("worker 0 ended with %d: %s", code, all.processes[0].text);
   for (int w = 1; w < WORKERS; ++w) ends_well(&all.processes[w]);

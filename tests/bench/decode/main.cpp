@@ -20,12 +20,14 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: dist_bench_decode [--quick] libdist=PROGRAM [NAME=PROGRAM ...]\n"
-    "Times tokens of 64 all_reduces of bf16[4096], each written, reduced and read, by programs that take "
-    "turns.\n"
-    "Ends with 1 where a floor was missed, with 2 where anything failed.\n"
+    "Times the communication of a decoder: 64 all_reduces of bf16[4096] per token, each of which is written, "
+    "reduced and\n"
+    "read. The programs run in turns.\n"
     "\n"
-    "  --quick            few short turns: shows that all runs and is right, and judges nothing\n"
-    "  --help             this text\n";
+    "  --quick            few short turns, which only check the results\n"
+    "  --help             print this text\n"
+    "\n"
+    "Exit status: 0 success; 1 a row is slower than its limit; 2 the run failed.\n";
 
 constexpr int kMissedFloor = 1, kFailed = 2;
 constexpr int kReduces = 64, kQuickReduces = 4;

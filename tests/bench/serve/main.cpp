@@ -13,11 +13,12 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: dist_bench_serve [options]\n"
-    "Times requests (serve.h) and batches (batch.h), the first beside a queue with a condition variable.\n"
-    "Ends with 1 where a limit was missed, with 2 where anything failed.\n"
+    "Times requests and compares them with a queue that uses a condition variable, and times batches.\n"
     "\n"
-    "  --quick            few short rounds: shows that all runs, and judges nothing\n"
-    "  --help             this text\n";
+    "  --quick            few short rounds, which are not compared with the limits\n"
+    "  --help             print this text\n"
+    "\n"
+    "Exit status: 0 success; 1 a row misses its limit; 2 the run failed.\n";
 
 double middle_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());

@@ -13,14 +13,15 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: dist_bench_servers [options]\n"
-    "Times pushes and pulls of a variable beside unary calls of plain gRPC, and closures.\n"
-    "Ends with 1 where a floor was missed, with 2 where anything failed.\n"
+    "Times pushes and pulls of a parameter server's variable, compares them with unary calls of plain gRPC, "
+    "and times\n"
+    "closures.\n"
     "\n"
-    "  --quick            few short rounds up to 64 KiB: shows that all runs and is right, and judges "
-    "nothing\n"
-    "  --peers LIST       programs that have turns, too: servers.list, which the build makes with "
-    "-Dpeers=enabled\n"
-    "  --help             this text\n";
+    "  --quick            few short rounds of at most 64 KiB, which only check the results\n"
+    "  --peers LIST       also time the programs in LIST; a build with -Dpeers=enabled writes servers.list\n"
+    "  --help             print this text\n"
+    "\n"
+    "Exit status: 0 success; 1 a row is slower than its limit; 2 the run failed.\n";
 
 constexpr int kMissedFloor = 1, kFailed = 2;
 

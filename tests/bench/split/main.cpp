@@ -15,12 +15,14 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: dist_bench_split [--quick] WEIGHTS REFERENCE [COMMAND ...]\n"
-    "Times passes of the encoder of examples/tensor_parallel on one and on two logical devices, beside ONNX\n"
-    "Runtime with one and two threads, which COMMAND starts (tests/bench/peers/peer_onnxruntime.py).\n"
-    "Ends with 1 where a floor was missed, with 2 where anything failed.\n"
+    "Times the encoder of examples/tensor_parallel on one and two logical devices, and compares it with ONNX "
+    "Runtime on\n"
+    "one and two threads. COMMAND starts ONNX Runtime: tests/bench/peers/peer_onnxruntime.py.\n"
     "\n"
-    "  --quick            few short rounds: shows that all runs and is right, and judges nothing\n"
-    "  --help             this text\n";
+    "  --quick            few short rounds, which only check the results\n"
+    "  --help             print this text\n"
+    "\n"
+    "Exit status: 0 success; 1 a row is slower than its limit; 2 the run failed.\n";
 
 constexpr int kMissedFloor = 1, kFailed = 2;
 constexpr int kPasses = 10, kQuickPasses = 2;

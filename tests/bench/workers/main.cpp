@@ -24,19 +24,18 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: dist_bench_workers --workers W [options]\n"
-    "Times all_reduce over W processes with one replica each beside bare streams of gRPC between them, and "
-    "beside Gloo's\n"
-    "own allreduce where the build has Gloo. Ends with 1 where a floor was missed, with 2 where anything "
-    "failed.\n"
+    "Times all_reduce of W processes with one replica each, and compares it with plain gRPC streams between "
+    "them and, if\n"
+    "the build has Gloo, with Gloo's allreduce.\n"
     "\n"
-    "  --transport T      how libdist's workers reach each other: grpc (if not given) or gloo\n"
-    "  --rounds N         turns of each side; 9 if not given\n"
-    "  --quick            2 short rounds up to 1 MiB: shows that all runs and is right, and judges nothing\n"
-    "  --peers LIST       programs of a rank for each worker that have turns, too: workers.list, which the "
-    "build makes with\n"
-    "                     -Dpeers=enabled\n"
-    "  --json FILE        write the figures there, too\n"
-    "  --help             this text\n";
+    "  --transport T      how libdist's workers exchange data: grpc (default) or gloo\n"
+    "  --rounds N         number of rounds (default 9)\n"
+    "  --quick            2 short rounds of at most 1 MiB, which only check the results\n"
+    "  --peers LIST       also time the programs in LIST; a build with -Dpeers=enabled writes workers.list\n"
+    "  --json FILE        also write the figures to FILE\n"
+    "  --help             print this text\n"
+    "\n"
+    "Exit status: 0 success; 1 a row is slower than its limit; 2 the run failed.\n";
 
 constexpr int kMissedFloor = 1, kFailed = 2;
 

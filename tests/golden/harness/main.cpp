@@ -16,9 +16,15 @@ namespace {
 constexpr char kUsage[] =
     "usage: dist_golden --root PROJECT [DIR ...] [--area AREA] [--id GLOB] [--show N] [--list FILE]\n"
     "       dist_golden --root PROJECT --suite AREA\n"
-    "plays the recorded cases of each DIR (the project's own copy, and shared/golden beside the project "
-    "where\n"
-    "that is) through libdist, and says which come out as they did in TensorFlow\n";
+    "Plays the cases recorded from TensorFlow in each DIR (default: those of PROJECT, and shared/golden "
+    "beside it if it\n"
+    "exists) and reports which results differ.\n"
+    "\n"
+    "  --area AREA        only this area\n"
+    "  --id GLOB          only cases whose id matches\n"
+    "  --show N           print at most N differences\n"
+    "  --list FILE        the list of known differences\n"
+    "  --suite AREA       run the cases of AREA as cmocka tests\n";
 
 struct Arguments {
   std::string root;

