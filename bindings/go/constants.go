@@ -34,7 +34,8 @@ const NoTimeout time.Duration = -1
 // Version is the version of the library that runs: major * 10000 + minor * 100 + patch.
 func Version() int { return cdist.Dist_version() }
 
-// HasFeature says whether this build has an optional feature: "numa", "pinning".
+// HasFeature reports whether this process can use an optional feature: "numa", "pinning", "isal", "grpc" or "gloo". For
+// the last two it loads the library, which stays in the process.
 func HasFeature(name string) bool { return checkText(name) == nil && cdist.Dist_has_feature(name) != 0 }
 
 // CanonicalDevice writes a device's name in full: what name leaves out is as in CPU:0.

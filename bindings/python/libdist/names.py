@@ -28,7 +28,10 @@ def version() -> int:
 
 
 def has_feature(name: str) -> bool:
-    """Whether this build has an optional feature: "numa", "pinning"."""
+    """Returns whether this process can use "numa", "pinning", "isal", "grpc" or "gloo".
+
+    For the last two it loads the library, which stays in the process.
+    """
     return bool(_cdist.dist_has_feature(name))
 
 

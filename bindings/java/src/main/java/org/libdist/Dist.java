@@ -13,7 +13,10 @@ public final class Dist {
         return DistModule.dist_version();
     }
 
-    /** Whether this build has an optional feature: "numa", "pinning". */
+    /**
+     * Returns whether this process can use an optional feature: "numa", "pinning", "isal", "grpc" or "gloo". For the last
+     * two it loads the library, which stays in the process.
+     */
     public static boolean hasFeature(String name) {
         return DistModule.dist_has_feature(Texts.bytes(name, "name")) != 0;
     }
