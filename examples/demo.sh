@@ -29,7 +29,7 @@ demo() { # ARGUMENT...
   fi
 }
 
-# Takes --workers W and --replicas R out of the trainer's arguments: sets workers, replicas and, to the rest, arguments.
+# Removes --workers W and --replicas R from the arguments: sets workers, replicas, and arguments to the others.
 take_layout() { # ARGUMENT...
   while [ $# -gt 0 ]; do
     case $1 in

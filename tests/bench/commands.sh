@@ -23,8 +23,8 @@ Without BENCHMARK, times the collectives of replicas in one process and compares
   --json FILE      write the figures to FILE
   --picture FILE   draw bandwidth against size; SVG or PNG
 
-Further arguments go to the program. It prints them for ./dev bench [BENCHMARK] --help --, and exits with 1 if a result
-is slower than the limit set for it.
+Further arguments go to the program. "./dev bench [BENCHMARK] --help --" lists them. The exit status is 1 if a result is
+slower than its limit, and 2 if the run failed.
 END
 }
 
