@@ -6,6 +6,7 @@
 
 #include "capi/guard.hpp"
 #include "core/base/names.hpp"
+#include "core/base/optional_libraries.hpp"  // generated
 #include "core/cluster/job_settings.hpp"
 #include "core/engine/grpc_library.hpp"
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/crc32.hpp"
 
-#ifdef DIST_HAVE_ISAL
-#include <isa-l/crc.h>
-#endif
-
 #include <array>
 #include <bit>
 #include <cstring>
+
+#include "core/base/optional_libraries.hpp"  // generated
+
+#if DIST_HAVE_ISAL
+#include <isa-l/crc.h>
+#endif
 
 namespace dist {
 namespace {
@@ -55,7 +57,7 @@ uint32_t crc32_by_tables(uint32_t crc, const void* data, std::size_t bytes) noex
   return ~crc;
 }
 
-#ifdef DIST_HAVE_ISAL
+#if DIST_HAVE_ISAL
 uint32_t crc32(uint32_t crc, const void* data, std::size_t bytes) noexcept {
   return crc32_gzip_refl(crc, static_cast<const unsigned char*>(data), bytes);
 }

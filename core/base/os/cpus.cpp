@@ -10,11 +10,12 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "core/base/optional_libraries.hpp"  // generated
+#include "core/base/os/cgroup.hpp"
+
 #if DIST_HAVE_HWLOC
 #include <hwloc.h>
 #endif
-
-#include "core/base/os/cgroup.hpp"
 
 namespace dist {
 namespace {
