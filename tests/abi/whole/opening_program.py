@@ -11,7 +11,7 @@ import sys
 
 def program_of(header):
     text = pathlib.Path(header).read_text(encoding="utf-8")
-    block = re.search(r"^ \* A program:\n \*\n((?: \*     .*\n| \*\n)+)", text, re.MULTILINE)
+    block = re.search(r"^ \* A complete program:\n \*\n((?: \*     .*\n| \*\n)+)", text, re.MULTILINE)
     if block is None:
         sys.exit(f"{header}: there is no program at its head")
     return "".join(line[7:] + "\n" for line in block[1].rstrip(" *\n").splitlines())
