@@ -335,7 +335,7 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
 
 Status not_over_workers(const char* what) noexcept {
   return fail(DIST_UNIMPLEMENTED,
-              "%s cannot be made over several workers; use one process, or blocking collectives", what);
+              "%s is not supported across several workers. Use one process, or blocking collectives.", what);
 }
 
 ErrorRecord refusal(const Group& group, Collective collective, const char* tag, int64_t sequence,

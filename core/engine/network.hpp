@@ -28,7 +28,7 @@ class Network : public Counted {
   virtual bool forms() const noexcept { return false; }
   virtual Status form(const Forming& wanted, Formed* out) noexcept {
     (void)wanted, (void)out;
-    return fail(DIST_UNIMPLEMENTED, "workers that are strategies of one process end together");
+    return fail(DIST_UNIMPLEMENTED, "workers that share a process end together");
   }
   // At worker 0: whether anybody has asked to be let in of late, and could not be.
   virtual bool has_newcomers() const noexcept { return false; }

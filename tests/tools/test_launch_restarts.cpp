@@ -12,7 +12,7 @@ void the_task_that_failed(void**) {
                                      "only", "worker 1", "first", "exit", "3", "end", "end"}));
   launch.ends(0);
   assert_text(launch.all_err,
-              kSays + "worker 1 exited with status 3; it is started again in 0.1 s (restart 1 of 3)\n");
+              kSays + "worker 1 exited with status 3; restarting it in 0.1 s (restart 1 of 3)\n");
   const Words lines = sorted(lines_of(launch.all_out));
   assert_int_equal(lines.size(), 9);
   // Sorted: of worker 0 the secret, DIST_RESTART and TF_CONFIG, then of worker 1 twice each.
@@ -48,7 +48,7 @@ void restarts_are_the_jobs(void**) {
   launch.open_gate();
   launch.ends(4);
   assert_text(launch.all_err,
-              kSays + "worker 0 exited with status 3; it is started again in 0.1 s (restart 1 of 1)\n" +
+              kSays + "worker 0 exited with status 3; restarting it in 0.1 s (restart 1 of 1)\n" +
                   kSays + "worker 1 exited with status 4; the others were ended\n");
 }
 
@@ -64,7 +64,7 @@ void the_whole_job(void**) {
   assert_lines(launch.hear(1), {"worker 2 ends"});
   launch.ends(0);
   assert_text(launch.all_err,
-              kSays + "worker 1 exited with status 9; all tasks are ended, and started again 0.1 s " +
+              kSays + "worker 1 exited with status 9; ending all tasks, and restarting them 0.1 s " +
                   "later (restart 1 of 2)\n");
   Words restarts, configs;
   for (const auto& line : sorted(lines_of(launch.all_out))) {

@@ -271,7 +271,7 @@ class Ends(unittest.TestCase):
             server.join()
         with Server.local(start_timeout=0.01) as server:
             server.start()
-            with self.assertRaisesRegex(DeadlineExceeded, "no coordinator has come"):
+            with self.assertRaisesRegex(DeadlineExceeded, "no coordinator connected"):
                 server.join()
 
     def test_a_strategy_has_one_coordinator(self):

@@ -67,7 +67,7 @@ class Rpc(unittest.TestCase):
             client.call("object")
         with self.assertRaisesRegex(InvalidArgument, "cannot be sent to another process"):
             client.call("fail", object())
-        with self.assertRaisesRegex(NotFound, "there is no method nowhere"):
+        with self.assertRaisesRegex(NotFound, "the server has no method nowhere"):
             client.call("nowhere")
 
     def test_a_call_ends_early(self):

@@ -168,14 +168,14 @@ static void reports_name_group_and_replicas(void **state) {
       {DIST_INVALID_ARGUMENT,
        4,
        DIST_COLLECTIVE_BROADCAST,
-       {"replica 4 came for broadcast from 2", "replicas 2, 5"}},
+       {"replica 4 called broadcast from 2", "replicas 2, 5"}},
       {DIST_INVALID_ARGUMENT, -2, DIST_COLLECTIVE_ALL_REDUCE, {"overlap", "replicas 4 and 5"}},
       {DIST_ABORTED, 4, DIST_COLLECTIVE_BARRIER, {"replica 4 returned early", "replica"}},
       {DIST_ABORTED,
        4,
        DIST_COLLECTIVE_BARRIER,
        {"replica 4 failed with DATA_LOSS: no more data", "replica"}},
-      {DIST_DEADLINE_EXCEEDED, 4, DIST_COLLECTIVE_BARRIER, {"replica 4 did not arrive", " ms is over"}},
+      {DIST_DEADLINE_EXCEEDED, 4, DIST_COLLECTIVE_BARRIER, {"replica 4 did not arrive", " ms"}},
       {DIST_CANCELLED, -1, 0, {"dist_strategy_cancel", ""}},
   };
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_LIBRARY);
@@ -197,7 +197,7 @@ static void reports_name_group_and_replicas(void **state) {
         assert_has(got->message, expected[s.which].words[1]);
         if (s.which == CANCELS) continue;
         assert_has(got->message, " of group 2");
-        assert_has(got->message, "#2 (tag apart)");
+        assert_has(got->message, "#2 (tag \"apart\")");
         assert_int_equal(s.groups[r], 2);
         assert_int_equal(got->collective, expected[s.which].collective);
         assert_int_equal(got->sequence, 2);
@@ -297,10 +297,10 @@ static void replicas_that_wait_for_each_other(void **state) {
     /* What is told of replica 0, the group that it names after "of" being a's or c's number; and of its peer.
      */
     static const char *const words[4][2] = {
-        {"replica 0 in barrier #1 (tag first) of group", "replica 1 in barrier #1 (tag second) of group"},
-        {"replica 0 in barrier #1 (tag ring) of group", "replica 2 in barrier #1 (tag ring) of group"},
-        {"replica 0 in barrier #1 (tag apart) of group", "for replica 0"},
-        {"replica 0 in barrier #1 (tag first) of group", "for replica 0"}};
+        {"replica 0 in barrier #1 (tag \"first\") of group", "replica 1 in barrier #1 (tag \"second\") of group"},
+        {"replica 0 in barrier #1 (tag \"ring\") of group", "replica 2 in barrier #1 (tag \"ring\") of group"},
+        {"replica 0 in barrier #1 (tag \"apart\") of group", "for replica 0"},
+        {"replica 0 in barrier #1 (tag \"first\") of group", "for replica 0"}};
     for (int which = 0; which < 4; which++) {
       static scene s;
       s.which = which;
@@ -381,8 +381,8 @@ static void a_wait_for_any_of_several_is_an_edge(void **state) {
         if (s.statuses[r] != DIST_ABORTED)
           fail_msg("replica %d: %s", (int)r, dist_status_name(s.statuses[r]));
         assert_has(s.reports[r].message, "wait for each other");
-        assert_has(s.reports[r].message, "replica 0 in asynchronous barrier #1 (tag either) of group");
-        assert_has(s.reports[r].message, "(tag together) for replica 0");
+        assert_has(s.reports[r].message, "replica 0 in asynchronous barrier #1 (tag \"either\") of group");
+        assert_has(s.reports[r].message, "(tag \"together\") for replica 0");
       }
       s.which = 1;
       assert_int_equal(run_on(threads, strategy, wait_for_either, &s, &error), DIST_OK);
@@ -410,7 +410,7 @@ static dist_status use_wrongly(dist_replica *replica, void *user_data) {
       return DIST_INTERNAL;
     if (strstr(dist_last_error(), "dist_group_create") == NULL || made != NULL) return DIST_INTERNAL;
     if (dist_group_destroy(s->a) != DIST_FAILED_PRECONDITION) return DIST_INTERNAL;
-    if (strstr(dist_last_error(), "a run is under way") == NULL) return DIST_INTERNAL;
+    if (strstr(dist_last_error(), "a run is in progress") == NULL) return DIST_INTERNAL;
   }
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = s->a;
@@ -443,7 +443,7 @@ static void group_misuse(void **state) {
   s.a = GROUP(strategy, 1, 2);
   s.b = GROUP(other, 0, 1);
   assert_ok(dist_run(strategy, use_wrongly, &s, NULL));
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "groups of the strategy are left");
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "the strategy still has groups");
   assert_healthy(DIST_THREADS_LIBRARY, strategy); /* it is as it was */
   assert_ok(dist_group_destroy(s.a));
   assert_ok(dist_group_destroy(s.b));

@@ -324,7 +324,7 @@ static void a_full_queue_is_waited_for(void **state) {
   dist_cancel_destroy(cancel);
   dist_value *value = NULL;
   assert_fails(dist_remote_value_get(queued, 1000000, &value), DIST_DEADLINE_EXCEEDED,
-               "closure 1 (which) is not there yet; the closure goes on");
+               "closure 1 (which) is not available yet. The closure continues to run.");
   /* One that waits can be taken back. */
   dist_remote_value_cancel(queued);
   assert_int_equal(dist_remote_value_get(queued, -1, &value), DIST_CANCELLED);

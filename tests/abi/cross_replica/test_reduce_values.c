@@ -134,7 +134,7 @@ static void errors_say_where(void **state) {
   dist_value *uneven = spread_of(*state, shapes);
   assert_fails_with(
       dist_reduce(*state, DIST_REDUCE_SUM, uneven, NULL, 0, &result), DIST_INVALID_ARGUMENT,
-      "value: replica 0 has f32[2, 3], replica 2 f32[3, 3]; without axes all have one dtype and shape");
+      "value: replica 0 has f32[2, 3], but replica 2 has f32[3, 3]. Without axes, all replicas must have the same dtype and shape.");
   const int32_t axes[] = {1, 0, -2, 2, -3};
   assert_fails_with(
       dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[0], 1, &result), DIST_INVALID_ARGUMENT,
@@ -143,7 +143,7 @@ static void errors_say_where(void **state) {
   assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[1], 2, &result), DIST_INVALID_ARGUMENT,
                     "value: axis -2 is given twice");
   assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[3], 1, &result), DIST_INVALID_ARGUMENT,
-                    "value: axis 2 is out of range; its 2 dimensions are -2 to 1");
+                    "value: axis 2 is out of range. With 2 dimensions, it must be -2 to 1.");
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[4], 1, &result), DIST_INVALID_ARGUMENT);
   assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, NULL, 1, &result), DIST_INVALID_ARGUMENT,
                     "dist_reduce(): axes is NULL");
@@ -268,10 +268,10 @@ static void destinations_choose_the_replicas(void **state) {
                      DIST_NOT_FOUND);
   }
   assert_string_equal(dist_last_error(),
-                      "device \"replica:1x\": this strategy has \"replica:0\" to \"replica:2\"");
+                      "device \"replica:1x\" does not exist. This strategy has \"replica:0\" to \"replica:2\"");
   const dist_destination two = {variable, spread, NULL};
   assert_fails_with(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &two, NULL, &result),
-                    DIST_INVALID_ARGUMENT, "a destination has 2 fields set; set variable, value or device");
+                    DIST_INVALID_ARGUMENT, "a destination has 2 fields set. Set exactly one of variable, value and device.");
   const dist_destination silent = {NULL, NULL, NULL};
   assert_fails_with(
       dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, NULL, &result), DIST_INVALID_ARGUMENT,

@@ -264,7 +264,7 @@ static void bad_updates(void **state) {
   assert_int_equal(self.calls, 0);
   assert_fails_with(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, NULL, &result),
                     DIST_DATA_LOSS,
-                    "the host's update function returned DATA_LOSS without a reason (dist_fail() gives one)");
+                    "the host's update function returned DATA_LOSS without a reason. Use dist_fail() to report one");
   assert_int_equal(self.calls, 2); /* the first failure ends it */
   assert_null(result);
   dist_value_release(args);

@@ -137,7 +137,7 @@ static dist_status sum_along_axes(dist_replica *device, dist_value *args, dist_v
   EXPECT(sum == 2 * column + 3);
   EXPECT(dist_group_destroy((dist_group *)options.group) == DIST_FAILED_PRECONDITION);
   EXPECT_FAILS(dist_device_axis(device, "z", &row, NULL), DIST_INVALID_ARGUMENT,
-               "the axes are \"row\", \"column\"");
+               "The axes are \"row\", \"column\"");
   return DIST_OK;
 }
 

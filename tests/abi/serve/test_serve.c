@@ -252,7 +252,7 @@ static void deadlines(void **state) {
   dist_work *work = submit(strategy, until_told, &running, &options);
   gate_await(&running.inside, 1);
   atomic_store(&clock.now_ns, 20000);
-  assert_fails(dist_work_wait(work, -1), DIST_DEADLINE_EXCEEDED, "the request's deadline of 5 us is over");
+  assert_fails(dist_work_wait(work, -1), DIST_DEADLINE_EXCEEDED, "the request's deadline of 5 us expired");
   dist_work_destroy(work);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   assert_ok(dist_strategy_destroy(strategy));
@@ -354,7 +354,7 @@ static void what_is_refused(void **state) {
 
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
   assert_fails(dist_submit(strategy, NULL, NULL, NULL, &work), DIST_INVALID_ARGUMENT, "fn is NULL");
-  assert_fails(dist_serve(strategy, 0), DIST_FAILED_PRECONDITION, "threads of its own");
+  assert_fails(dist_serve(strategy, 0), DIST_FAILED_PRECONDITION, "its own threads");
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.priority = DIST_PRIORITY_MAX + 1;
   assert_fails(dist_submit(strategy, count_here, &count, &options, &work), DIST_INVALID_ARGUMENT,

@@ -40,7 +40,7 @@ static void numbers_and_errors(void **state) {
   dist_versions *versions = NULL;
   assert_fails(dist_versions_create(NULL, NULL), DIST_INVALID_ARGUMENT, "out_versions is NULL");
   dist_allocator half = {NULL, refusing_alloc, NULL};
-  assert_fails(dist_versions_create(&half, &versions), DIST_INVALID_ARGUMENT, "give both alloc and free");
+  assert_fails(dist_versions_create(&half, &versions), DIST_INVALID_ARGUMENT, "only one of alloc and free is set");
   assert_null(versions);
   assert_int_equal(dist_versions_latest(NULL), 0);
   dist_versions_destroy(NULL);
@@ -62,7 +62,7 @@ static void numbers_and_errors(void **state) {
     assert_ok(dist_versions_await(s->versions, i, 0));
   }
   assert_fails(dist_versions_await(s->versions, 4, 0), DIST_INVALID_ARGUMENT,
-               "number is 4; the versions are 1 to 3");
+               "number is 4, but the published versions are 1 to 3");
   assert_fails(dist_versions_await(s->versions, 0, 0), DIST_INVALID_ARGUMENT, "number is 0");
   assert_ok(dist_run(strategy, refused_in_a_replica, s, NULL));
   /* Without a function and a number, and destroyed while one is there. */

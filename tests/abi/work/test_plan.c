@@ -265,15 +265,15 @@ static dist_status refuse(dist_replica *replica, void *user_data) {
     for (size_t t = 0; t < l.n; t++) fill_tensor(&l, id, round, t);
     if (dist_work_test(plan, &done) != DIST_OK || !done || dist_work_wait(plan, 0) != DIST_OK)
       return dist_fail(DIST_INTERNAL, "it is under way before it has begun");
-    EXPECT(dist_work_ready(plan, 4), DIST_INVALID_ARGUMENT, "tensor is 4; the plan has 4");
+    EXPECT(dist_work_ready(plan, 4), DIST_INVALID_ARGUMENT, "tensor is 4, but the plan has 4");
     EXPECT(dist_work_ready(plan, SIZE_MAX), DIST_INVALID_ARGUMENT, "the plan has 4");
     if ((status = dist_work_ready(plan, 2)) != DIST_OK) return status;
-    EXPECT(dist_work_ready(plan, 2), DIST_FAILED_PRECONDITION, "ready already");
+    EXPECT(dist_work_ready(plan, 2), DIST_FAILED_PRECONDITION, "already ready");
     if ((status = dist_work_start(plan)) != DIST_OK) return status;
     EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "under way");
     for (size_t t = 0; t < l.n; t++) {
       for (int twice = 0; twice < 2; twice++) /* start() has made all of them ready */
-        EXPECT(dist_work_ready(plan, t), DIST_FAILED_PRECONDITION, "ready already");
+        EXPECT(dist_work_ready(plan, t), DIST_FAILED_PRECONDITION, "already ready");
     }
     EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "under way");
     if ((status = dist_work_wait(plan, 0)) != DIST_OK) return status;
@@ -313,8 +313,8 @@ static dist_status expect_an_old_plan(dist_replica *replica, void *user_data) {
   training *g = user_data;
   const int32_t id = dist_replica_id(replica);
   for (int twice = 0; twice < 2; twice++) {
-    EXPECT(dist_work_start(g->plans[id]), DIST_FAILED_PRECONDITION, "plan it again");
-    EXPECT(dist_work_ready(g->plans[id], 0), DIST_FAILED_PRECONDITION, "plan it again");
+    EXPECT(dist_work_start(g->plans[id]), DIST_FAILED_PRECONDITION, "Plan it again");
+    EXPECT(dist_work_ready(g->plans[id], 0), DIST_FAILED_PRECONDITION, "Plan it again");
   }
   dist_work_destroy(g->plans[id]);
   g->plans[id] = NULL;

@@ -37,10 +37,10 @@ typedef struct expectation {
 } expectation;
 
 static const expectation table[FAULTS] = {
-    {"other tag", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
-    {"other op", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
-    {"other length", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
-    {"other collective", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
+    {"other tag", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 called", 1, 0, 1},
+    {"other op", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 called", 1, 0, 1},
+    {"other length", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 passed", 1, 0, 1},
+    {"other collective", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 called", 1, 0, 1},
     {"other order", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},
     {"blocks", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},
     {"plans", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},

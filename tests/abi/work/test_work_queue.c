@@ -280,7 +280,7 @@ static const outcome outcomes[TROUBLES] = {
     {"returns", DIST_ABORTED, DIST_ABORTED, "replica 2 returned early"},
     {"cancels", DIST_CANCELLED, DIST_CANCELLED, "cancel"},
     {"signals", DIST_CANCELLED, DIST_CANCELLED, "enough of it"},
-    {"misfits", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 2 came for"},
+    {"misfits", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 2 called"},
     {"fails", DIST_DATA_LOSS, DIST_ABORTED, "replica 2 failed with DATA_LOSS: no rows"},
 };
 

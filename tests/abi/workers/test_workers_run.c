@@ -153,7 +153,7 @@ static void what_nothing_leads_to_is_unavailable(void **state) {
   assert_ok(dist_run(strategy, return_at_once, NULL, NULL)); /* needs nobody */
   static sums found;
   for (int again = 0; again < 2; ++again) {
-    assert_fails(dist_run(strategy, add_up, &found, NULL), DIST_UNAVAILABLE, "nothing reaches worker 0");
+    assert_fails(dist_run(strategy, add_up, &found, NULL), DIST_UNAVAILABLE, "worker 0 cannot be reached");
     dist_error_info info = DIST_ERROR_INFO_INIT;
     assert_ok(dist_last_error_info(&info));
     assert_int_equal(info.worker, 0);
@@ -401,10 +401,10 @@ static void what_one_process_alone_has_is_refused(void **state) {
   dist_device_assignment *assignment = block_assignment(mesh, block, 2);
   options.device_assignment = assignment;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED,
-               "replicas of several workers have no logical devices");
+               "replicas of several workers cannot have logical devices");
   options.kind = DIST_STRATEGY_MESH;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED,
-               "replicas of several workers have no logical devices");
+               "replicas of several workers cannot have logical devices");
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.device_assignment = NULL;
   dist_device_assignment_destroy(assignment);
