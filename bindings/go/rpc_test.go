@@ -253,7 +253,7 @@ func TestRPCDeadlines(t *testing.T) {
 		ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
 		_, err = remote.Get(ctx)
 		cancel()
-		fails(t, err, dist.ErrDeadlineExceeded, "the call goes on")
+		fails(t, err, dist.ErrDeadlineExceeded, "The call continues to run")
 	}
 	is(t, "ready", remote.Ready(), false)
 	close(r.open)

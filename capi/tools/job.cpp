@@ -193,7 +193,7 @@ void Job::write_to(Sink& sink) {
   sink.write_some();
   if (sink.error() == 0 || !was_well) return;
   const std::string which = &sink == &out_ ? "standard output" : "standard error";
-  const std::string why = which + " cannot be written: " + std::strerror(sink.error());
+  const std::string why = "cannot write to " + which + ": " + std::strerror(sink.error());
   if (is_over_) {
     say(why);
     if (status_ == 0) status_ = kLauncherFailed;
@@ -333,7 +333,8 @@ void Job::restart_job(const std::string& how) {
 }
 
 void Job::go_on_without(const Task& task, const std::string& how) {
-  if (!plan_of(task).is_worker()) return say(how + "; its variables are lost: the chief decides how the job ends");
+  if (!plan_of(task).is_worker())
+    return say(how + "; its variables are lost: the chief decides how the job ends");
   const bool is_any_left = std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& one) {
     return plan_of(one).is_worker() && (one.pid > 0 || one.start_at != kNever);
   });

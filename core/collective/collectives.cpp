@@ -349,8 +349,8 @@ ErrorRecord refusal(const Group& group, Collective collective, const char* tag, 
   char of_group[32] = "";
   if (report.group != 0) std::snprintf(of_group, sizeof of_group, " of group %d", report.group);
   std::snprintf(report.message, sizeof report.message, "%s #%lld%s%s%s%s: %.900s",
-                collective_name(collective), static_cast<long long>(sequence), tagged ? " (tag " : "",
-                report.tag, tagged ? ")" : "", of_group, why.message);
+                collective_name(collective), static_cast<long long>(sequence), tagged ? " (tag \"" : "",
+                report.tag, tagged ? "\")" : "", of_group, why.message);
   return report;
 }
 

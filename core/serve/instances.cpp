@@ -312,7 +312,7 @@ void Instances::withdraw_cancelled(Request& request, const char* reason) noexcep
     withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
-  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %.900s", reason);
+  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it started: %.900s", reason);
   count_unbegun(why.code);
   request.end_in_signal(why);
 }
@@ -334,7 +334,7 @@ void Instances::cancel(Request& request) noexcept {
     withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
-  copy_text(why.message, "the request was cancelled before it began: dist_work_cancel()");
+  copy_text(why.message, "the request was cancelled before it started: dist_work_cancel()");
   end_unbegun(request, why);
 }
 

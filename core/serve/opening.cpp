@@ -246,7 +246,7 @@ Status Instances::close(int64_t timeout_ns) noexcept {
 void Instances::end_all(const char* reason) noexcept {
   ErrorRecord why;
   why.code = DIST_CANCELLED;
-  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %s", reason);
+  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it started: %s", reason);
   end_queued(why);
   cancel(reason);
   std::snprintf(why.message, sizeof why.message, "the item was cancelled: %s", reason);

@@ -27,10 +27,10 @@ void numbers(void**) {
     refuses({"-n2", "--ps", text},
             std::string("--ps is \"") + text + "\", but must be a whole number from 1 to 254");
   }
-  refuses({"-n2", "--restarts=many"},
-          "--restarts is \"many\", but must be a whole number from 0 to 1000000");
+  refuses({"-n2", "--restarts=many"}, "--restarts is \"many\", but must be a whole number from 0 to 1000000");
   for (const char* text : {"", "-1", "inf", "nan", "1e3", "1s", "86401", ".5", "0x1"}) {
-    refuses({"-n2", "--grace", text}, std::string("--grace is \"") + text + "\", but must be seconds from 0 to 86400");
+    refuses({"-n2", "--grace", text},
+            std::string("--grace is \"") + text + "\", but must be seconds from 0 to 86400");
   }
   refuses({"-n257"}, "257 workers are more than 256 tasks on one machine");
   refuses({"-n254", "--ps=2"}, "254 workers, 2 ps and the chief are more than 256 tasks on one machine");
@@ -42,8 +42,7 @@ void words(void**) {
   refuses({"--ps=2"},
           "--ps needs --workers, the number of workers beside the ps and the "
           "chief, as in: dist-launch --ps 2 --workers 2 -- PROGRAM");
-  refuses({"-n2", "--ps=1", "--chief"},
-          "--chief cannot be used with --ps, which already adds a chief");
+  refuses({"-n2", "--ps=1", "--chief"}, "--chief cannot be used with --ps, which already adds a chief");
   refuses({"-n2", "--restart=all"}, "--restart is \"all\", but must be task or job");
   refuses({"-n2", "--workres=3"}, "\"--workres=3\" is not an option");
   refuses({"-n2", "--res=3"}, "\"--res=3\" is not an option, or the start of several");
@@ -100,7 +99,8 @@ void hosts_and_others(void**) {
   refuses({"--hosts=a,b", "--index=0"}, "DIST_JOB_SECRET is not set. With --hosts, set it to the same");
   std::string many;
   for (int i = 0; i < 257; ++i) many += "h" + std::to_string(i) + ":256,";
-  refuses({"--index=0", "--hosts=" + many + "z"}, "--hosts has 65793 tasks, but a cluster can have at most 65536");
+  refuses({"--index=0", "--hosts=" + many + "z"},
+          "--hosts has 65793 tasks, but a cluster can have at most 65536");
   many.clear();
   for (int i = 0; i < 40; ++i) many += std::string(100, 'h') + std::to_string(i) + ":256,";
   Launch launch(task({"--index=0", "--hosts=" + many + "z"}, {}),

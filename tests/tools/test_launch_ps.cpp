@@ -91,7 +91,7 @@ void who_stays_is_told_and_then_killed(void**) {
   launch.ends(0);
   assert_text(launch.all_err, kSays + "worker 0 did not end by itself within 0 s: sent SIGTERM\n" +  //
                                   kSays + "ps 0 did not end by itself within 0 s: sent SIGTERM\n" +  //
-                                  kSays + "worker 0 did not end within 0 s: killed\n" +                  //
+                                  kSays + "worker 0 did not end within 0 s: killed\n" +              //
                                   kSays + "ps 0 did not end within 0 s: killed\n");
   assert_text(launch.hear_rest(), "");
 }
@@ -134,8 +134,8 @@ void workers_start_again_alone(void**) {
   assert_lines(job.come_up(1), {"worker 0"});
   job.all_end_well({"ps 0", "worker 0", "worker 1"});
   assert_text(job.launch.all_err,
-              kSays + "worker 1 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 2)\n" +
-                  kSays + "worker 0" + kFailed + "; restarting it in 0.2 s (restart 2 of 2)\n");
+              kSays + "worker 1 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 2)\n" + kSays +
+                  "worker 0" + kFailed + "; restarting it in 0.2 s (restart 2 of 2)\n");
   job.assert_restarts({"[chief 0] DIST_RESTART is not set", "[ps 0] DIST_RESTART is not set",
                        "[worker 0] DIST_RESTART is not set", "[worker 0] DIST_RESTART=1",
                        "[worker 1] DIST_RESTART is not set", "[worker 1] DIST_RESTART=1"});
@@ -163,8 +163,8 @@ void a_worker_that_comes_again_is_there(void**) {
   assert_lines(job.come_up(1), {"worker 0"});
   job.all_end_well({"worker 0", "ps 0"});
   assert_text(job.launch.all_err,
-              kSays + "worker 0 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 1)\n" +
-                  kSays + "worker 1 was killed by SIGKILL; no restart is left: the job continues without it\n");
+              kSays + "worker 0 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 1)\n" + kSays +
+                  "worker 1 was killed by SIGKILL; no restart is left: the job continues without it\n");
 }
 
 // A worker that was about to start again when the chief ended would wait for ever.
@@ -212,9 +212,9 @@ void the_chiefs_failure_starts_all_again(void**) {
   assert_lines(job.come_up(5), {"chief 0", "ps 0", "ps 1", "worker 0", "worker 1"});
   job.all_end_well({"ps 0", "ps 1", "worker 0", "worker 1"});
   assert_text(job.launch.all_err,
-              kSays + "worker 1 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 2)\n" +
-                  kSays + "ps 1" + kFailed + "; its variables are lost: the chief decides how the job ends\n" + kSays +
-                  "chief 0" + kFailed +
+              kSays + "worker 1 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 2)\n" + kSays +
+                  "ps 1" + kFailed + "; its variables are lost: the chief decides how the job ends\n" +
+                  kSays + "chief 0" + kFailed +
                   "; ending all tasks, and restarting them 0.2 s later (restart 2 of 2)\n");
   job.assert_restarts(
       {"[chief 0] DIST_RESTART is not set", "[chief 0] DIST_RESTART=1", "[ps 0] DIST_RESTART is not set",
@@ -239,8 +239,8 @@ void whatever_the_others_were(void**) {
   assert_text(job.launch.all_err,
               kSays + "chief 0 was killed by SIGKILL; ending all tasks, and restarting them 0.1 s later " +
                   "(restart 1 of 1)\n" + kSays +
-                  "worker 2 was killed by SIGKILL; no restart is left: the job continues without it\n" + kSays +
-                  "chief 0" + kFailed + "; the others were ended\n");
+                  "worker 2 was killed by SIGKILL; no restart is left: the job continues without it\n" +
+                  kSays + "chief 0" + kFailed + "; the others were ended\n");
 }
 
 // Its TF_CONFIG, and so its port and those of all others, are what they were.
@@ -307,9 +307,9 @@ void output_after_the_chief_counts(void**) {
   launch.close_output();
   launch.open_gate();
   assert_int_equal(launch.end(), 125);
-  assert_text(rest_of(launch.err),
-              kSays + "SIGINT was forwarded to all tasks; a second SIGINT kills them\n" + kSays +
-                  "cannot write to standard output: Broken pipe; the job was ended\n");
+  assert_text(rest_of(launch.err), kSays + "SIGINT was forwarded to all tasks; a second SIGINT kills them\n" +
+                                       kSays +
+                                       "cannot write to standard output: Broken pipe; the job was ended\n");
 }
 
 void a_signal_ends_it_before_all_start_again(void**) {

@@ -32,9 +32,9 @@ void until_restarts_are_used_up(void**) {
               "[worker 0] DIST_RESTART is not set\n[worker 0] DIST_RESTART=1\n[worker 0] DIST_RESTART=2\n"
               "[worker 0] DIST_RESTART=3\n");
   const std::string killed = kSays + "worker 0 was killed by SIGKILL; ";
-  assert_text(launch.all_err, killed + "it is started again in 0.1 s (restart 1 of 3)\n" + killed +
-                                  "it is started again in 0.2 s (restart 2 of 3)\n" + killed +
-                                  "it is started again in 0.4 s (restart 3 of 3)\n" + killed +
+  assert_text(launch.all_err, killed + "restarting it in 0.1 s (restart 1 of 3)\n" + killed +
+                                  "restarting it in 0.2 s (restart 2 of 3)\n" + killed +
+                                  "restarting it in 0.4 s (restart 3 of 3)\n" + killed +
                                   "the others were ended\n");
 }
 
@@ -47,9 +47,9 @@ void restarts_are_the_jobs(void**) {
   assert_lines(launch.hear(1), {"worker 0 again"});
   launch.open_gate();
   launch.ends(4);
-  assert_text(launch.all_err,
-              kSays + "worker 0 exited with status 3; restarting it in 0.1 s (restart 1 of 1)\n" +
-                  kSays + "worker 1 exited with status 4; the others were ended\n");
+  assert_text(launch.all_err, kSays +
+                                  "worker 0 exited with status 3; restarting it in 0.1 s (restart 1 of 1)\n" +
+                                  kSays + "worker 1 exited with status 4; the others were ended\n");
 }
 
 void the_whole_job(void**) {

@@ -88,7 +88,7 @@ class Rpc(unittest.TestCase):
         remote = client.begin("wait", cancel=cancel)
         self.assertTrue(inside.wait(60))
         self.assertFalse(remote.ready)
-        with self.assertRaisesRegex(DeadlineExceeded, "the call goes on"):
+        with self.assertRaisesRegex(DeadlineExceeded, "The call continues to run"):
             remote.get(timeout=0)
         cancel.signal("the user left")
         with self.assertRaisesRegex(Cancelled, "the user left"):

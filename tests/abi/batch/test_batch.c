@@ -210,7 +210,7 @@ static void a_budget_of_bytes(void **state) {
   assert_int_equal(atomic_load(&d.largest), 2);
   item.bytes = 101;
   dist_work *none = NULL;
-  assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "100 at most");
+  assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "at most 100");
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -261,7 +261,8 @@ static void what_is_refused(void **state) {
   dist_work *holder = hold_only(strategy, &h);
   dist_work *works[2] = {join(batcher, NULL, NULL), join(batcher, NULL, NULL)};
   dist_work *none = NULL;
-  assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_RESOURCE_EXHAUSTED, "2 items are waiting");
+  assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_RESOURCE_EXHAUSTED,
+               "2 items are waiting");
   dist_item_options item = DIST_ITEM_OPTIONS_INIT;
   item.priority = 8;
   assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT,

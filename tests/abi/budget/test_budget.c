@@ -219,7 +219,7 @@ static void cancel_objects_end_waits(void **state) {
   run_apart(&behind);
   assert_ok(dist_cancel_signal(cancel, "enough"));
   assert_int_equal(end_of_run(&run), DIST_CANCELLED);
-  assert_has(run.error.message, "before it began: enough");
+  assert_has(run.error.message, "before it started: enough");
   dist_cancel_destroy(cancel);
   let_go(&p);
   assert_int_equal(end_of_run(&behind), DIST_OK);
@@ -238,7 +238,7 @@ static void requests_are_cancelled_in_their_wait(void **state) {
             *by_work = submit(p.waiting, do_nothing, NULL, NULL);
   await_waiting(p.holding, 2);
   assert_ok(dist_work_cancel(by_work));
-  assert_fails(dist_work_wait(by_work, -1), DIST_CANCELLED, "before it began: dist_work_cancel()");
+  assert_fails(dist_work_wait(by_work, -1), DIST_CANCELLED, "before it started: dist_work_cancel()");
   assert_ok(dist_cancel_signal(cancel, "enough"));
   assert_fails(dist_work_wait(by_object, -1), DIST_CANCELLED, "enough");
   dist_work_destroy(by_work);

@@ -256,7 +256,8 @@ static void the_chief_leads_and_saves(void **state) {
   assert_string_equal(text, "/job:chief/replica:0/task:0");
   assert_ok(dist_cluster_coordination_leader(spec, text, sizeof text));
   assert_string_equal(text, "/job:ps/replica:0/task:0");
-  assert_fails(dist_cluster_coordination_leader(spec, text, 5), DIST_INVALID_ARGUMENT, "room for 5");
+  assert_fails(dist_cluster_coordination_leader(spec, text, 5), DIST_INVALID_ARGUMENT,
+               "size_bytes is only 5");
   assert_ok(dist_cluster_worker_count(spec, "worker", &answer));
   assert_int_equal(answer, 3);
   assert_ok(dist_cluster_id_in_cluster(spec, "worker", 1, &answer));

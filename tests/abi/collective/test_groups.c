@@ -297,8 +297,10 @@ static void replicas_that_wait_for_each_other(void **state) {
     /* What is told of replica 0, the group that it names after "of" being a's or c's number; and of its peer.
      */
     static const char *const words[4][2] = {
-        {"replica 0 in barrier #1 (tag \"first\") of group", "replica 1 in barrier #1 (tag \"second\") of group"},
-        {"replica 0 in barrier #1 (tag \"ring\") of group", "replica 2 in barrier #1 (tag \"ring\") of group"},
+        {"replica 0 in barrier #1 (tag \"first\") of group",
+         "replica 1 in barrier #1 (tag \"second\") of group"},
+        {"replica 0 in barrier #1 (tag \"ring\") of group",
+         "replica 2 in barrier #1 (tag \"ring\") of group"},
         {"replica 0 in barrier #1 (tag \"apart\") of group", "for replica 0"},
         {"replica 0 in barrier #1 (tag \"first\") of group", "for replica 0"}};
     for (int which = 0; which < 4; which++) {
@@ -401,7 +403,7 @@ static dist_status use_wrongly(dist_replica *replica, void *user_data) {
   const int32_t me = dist_replica_id(replica);
   if (me == 0) { /* no member of a; and b belongs to another strategy */
     keep(s, replica, meet(replica, s->a, NULL, 0));
-    if (s->statuses[0] != DIST_INVALID_ARGUMENT || strstr(dist_last_error(), "no member") == NULL)
+    if (s->statuses[0] != DIST_INVALID_ARGUMENT || strstr(dist_last_error(), "is not a member") == NULL)
       return DIST_INTERNAL;
     if (meet(replica, s->b, NULL, 0) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
     if (strstr(dist_last_error(), "another strategy") == NULL) return DIST_INTERNAL;
@@ -433,9 +435,9 @@ static void group_misuse(void **state) {
   assert_fails(dist_group_create(strategy, ids, SIZE_MAX, &made), DIST_INVALID_ARGUMENT,
                "n is 18446744073709551615");
   assert_fails(dist_group_create(strategy, ids + 2, 2, &made), DIST_INVALID_ARGUMENT,
-               "replica_ids[1] is 2 after 2");
+               "replica_ids[1] is 2, after 2");
   assert_fails(dist_group_create(strategy, ids + 3, 2, &made), DIST_INVALID_ARGUMENT,
-               "replica_ids[1] is 1 after 2");
+               "replica_ids[1] is 1, after 2");
   assert_fails(dist_group_create(strategy, ids + 5, 1, &made), DIST_INVALID_ARGUMENT, "replica_ids[0] is -1");
   assert_fails(dist_group_create(strategy, ids + 6, 1, &made), DIST_INVALID_ARGUMENT, "replica_ids[0] is 3");
   assert_null(made);

@@ -109,7 +109,7 @@ static dist_status split_wrongly(dist_replica *replica, void *user_data) {
   EXPECT_FAILS(dist_split_to_logical_devices(replica, NULL, few, 2, NULL, &out), DIST_INVALID_ARGUMENT,
                "value is NULL");
   EXPECT_FAILS(dist_assign_to_logical_device(replica, whole, 4, &out), DIST_INVALID_ARGUMENT,
-               "no logical device 4: a replica has 4");
+               "no logical device 4. A replica has 4");
   EXPECT_FAILS(dist_assign_to_logical_device(replica, whole, -1, &out), DIST_INVALID_ARGUMENT,
                "no logical device -1");
   dist_value *text = NULL;

@@ -315,7 +315,7 @@ static void waiting_ends(void **state) {
   assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &remote));
   const int inside = atomic_load(&p.at.inside);
   assert_int_equal(dist_remote_value_get(remote, 0, &out), DIST_DEADLINE_EXCEEDED);
-  assert_has(dist_last_error(), "the call goes on");
+  assert_has(dist_last_error(), "The call continues to run");
   assert_int_equal(dist_remote_value_ready(remote), 0);
   /* A cancel object, and the call's own end. */
   dist_cancel *cancel = NULL;

@@ -74,8 +74,8 @@ typedef struct piece {
 
 static void *try_on_a_thread(void *argument) {
   piece *p = argument;
-  atomic_fetch_add(&p->wrong,
-                   try_all(p->h, p->handle, "not inside a replica's function", p->h->said, sizeof p->h->said));
+  atomic_fetch_add(
+      &p->wrong, try_all(p->h, p->handle, "not inside a replica's function", p->h->said, sizeof p->h->said));
   atomic_fetch_add(&p->wrong, dist_replica_id(p->handle) != 0);
   return NULL;
 }
@@ -360,12 +360,13 @@ static dist_status attach_to_others(dist_replica *replica, void *user_data) {
   dist_status status = dist_barrier(replica, NULL);
   if (status == DIST_OK && dist_replica_id(replica) == 0) {
     h->wrong += dist_replica_attach(h->of[1]) != DIST_FAILED_PRECONDITION;
-    h->wrong += strstr(dist_last_error(), "is in the function of replica 0 already") == NULL;
+    h->wrong += strstr(dist_last_error(), "is already in the function of replica 0") == NULL;
     visitor v = {.replica = h->of[1]};
     pthread_t thread;
     if (pthread_create(&thread, NULL, visit, &v) != 0) abort();
     pthread_join(thread, NULL);
-    h->wrong += v.status != DIST_FAILED_PRECONDITION || strstr(v.error.message, "Call dist_replica_detach() there first") == NULL;
+    h->wrong += v.status != DIST_FAILED_PRECONDITION ||
+                strstr(v.error.message, "Call dist_replica_detach() there first") == NULL;
   }
   return status == DIST_OK ? dist_barrier(replica, NULL) : status;
 }

@@ -81,7 +81,7 @@ static void options_out_of_range(void **state) {
   options.allocator.free = no_free;
   assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "only one of alloc and free is set");
   options.allocator.alloc = no_memory;
-  assert_fails(create(options, &strategy), DIST_RESOURCE_EXHAUSTED, "no memory");
+  assert_fails(create(options, &strategy), DIST_RESOURCE_EXHAUSTED, "out of memory");
   assert_ptr_equal(strategy, untouched);
 }
 

@@ -144,7 +144,7 @@ static void one_device_may_have_it_all(void **state) {
   assert_int_equal(elements, 0);
   for (int32_t d = -1; d <= 3; d += 4) {
     partition.logical_device = d;
-    assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "a replica has 3");
+    assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "A replica has 3");
   }
   partition.spmd = 1; /* first of all */
   assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "SPMD");
@@ -163,7 +163,7 @@ static void wrong_partitions(void **state) {
   int64_t begin[2], size[2];
   dist_partition partition = split(shape, 17, shape, 17, 1);
   assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT,
-               "17 dimensions; it may have at most 16");
+               "17 dimensions, but may have at most 16");
   partition = split(shape, 16, shape, 16, 1);
   assert_ok(dist_partition_check(&partition));
   partition = split(huge, 2, shape, 2, 1);

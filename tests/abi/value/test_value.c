@@ -136,9 +136,9 @@ static void distributed_values_have_a_component_for_each(void **state) {
   assert_int_equal(dist_value_size(spread), R);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(spread, r), items[r]);
   assert_null(dist_value_item(spread, R));
-  assert_fails_with(
-      dist_value_create_per_replica(*state, items, R - 1, &nested), DIST_INVALID_ARGUMENT,
-      "dist_value_create_per_replica(): n is 2, but the strategy has 3 replicas. Pass one item for each replica.");
+  assert_fails_with(dist_value_create_per_replica(*state, items, R - 1, &nested), DIST_INVALID_ARGUMENT,
+                    "dist_value_create_per_replica(): n is 2, but the strategy has 3 replicas. Pass one item "
+                    "for each replica.");
   dist_value *list = NULL;
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &list), DIST_OK);
   dist_value *const inside[R] = {items[0], list, items[2]};
@@ -150,8 +150,8 @@ static void distributed_values_have_a_component_for_each(void **state) {
   assert_null(nested);
   dist_tensor tensor;
   assert_fails_with(dist_value_tensor(spread, &tensor), DIST_INVALID_ARGUMENT,
-                    "dist_value_tensor(): value is a per-replica value of 3, not a tensor; get its items by "
-                    "dist_value_item()");
+                    "dist_value_tensor(): value is a per-replica value of 3, not a tensor. Use "
+                    "dist_value_item() to get its items.");
   dist_value_release(list);
   dist_value_release(spread);
   dist_value_release(mirrored);

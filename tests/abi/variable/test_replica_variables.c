@@ -236,10 +236,10 @@ static void replicas_make_the_same_variable_or_none(void **state) {
   const char *const two = "a/name/that/is/far/too/long/to/be/told/apart/by/its/first/part/two";
   making m = {.name = one, .odd = 2, .odd_name = two, .aggregation = DIST_AGGREGATION_SUM};
   m.odd_aggregation = m.aggregation;
-  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "replica 2 for");
+  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "replica 2 requested");
   m.odd_name = NULL;
   m.odd_aggregation = DIST_AGGREGATION_MEAN;
-  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "than replica 2 asks for");
+  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "than replica 2 requests");
   m.odd = -1;
   assert_ok(dist_run(strategy, make_and_add, &m, NULL));
   assert_true(m.read[0] == 1); /* the failures made nothing */

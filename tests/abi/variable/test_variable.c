@@ -109,9 +109,10 @@ static void options_are_checked(void **state) {
   options.name = "steps";
   options.aggregation = DIST_AGGREGATION_MEAN;
   dist_variable *variable = NULL;
-  assert_fails_with(dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT,
-                    "variable \"steps\": the MEAN of i32 values is not i32. Use a floating-point dtype, or SUM or "
-                    "ONLY_FIRST_REPLICA");
+  assert_fails_with(
+      dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT,
+      "variable \"steps\": the MEAN of i32 values is not i32. Use a floating-point dtype, or SUM or "
+      "ONLY_FIRST_REPLICA.");
   options.aggregation = -1;
   assert_int_equal(dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT);
   assert_null(variable);
@@ -177,8 +178,9 @@ static void nothing_is_written_where_something_does_not_fit(void **state) {
   dist_value *list = NULL;
   assert_int_equal(dist_value_create_per_replica(*state, items, R, &spread), DIST_OK);
   assert_int_equal(dist_value_create_list(*state, items, 1, &list), DIST_OK);
-  assert_fails_with(dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_INVALID_ARGUMENT,
-                    "variable \"w\" is f32[2], but value is f32[3]. Both must have the same dtype and shape.");
+  assert_fails_with(
+      dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_INVALID_ARGUMENT,
+      "variable \"w\" is f32[2], but value is f32[3]. Both must have the same dtype and shape.");
   assert_fails_with(
       dist_variable_assign(*state, variable, DIST_ASSIGN, list), DIST_INVALID_ARGUMENT,
       "value: a list cannot be assigned to variable \"w\"; give a tensor, or one for each replica");
@@ -200,8 +202,7 @@ static void another_strategys_variable_is_refused(void **state) {
   dist_value *value = value_of(*state, 1, 1);
   assert_fails_with(
       dist_variable_assign(*state, variable, DIST_ASSIGN, value), DIST_FAILED_PRECONDITION,
-      "variable \"theirs\" belongs to another strategy, and strategies do not mix: use it with the one that "
-      "made it");
+      "variable \"theirs\" belongs to another strategy. Use it with the strategy that created it.");
   dist_value_release(value);
   assert_int_equal(dist_strategy_destroy(other), DIST_OK);
   assert_copy(variable, 1, 1, 2);

@@ -270,12 +270,12 @@ static dist_status refuse(dist_replica *replica, void *user_data) {
     if ((status = dist_work_ready(plan, 2)) != DIST_OK) return status;
     EXPECT(dist_work_ready(plan, 2), DIST_FAILED_PRECONDITION, "already ready");
     if ((status = dist_work_start(plan)) != DIST_OK) return status;
-    EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "under way");
+    EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "already started");
     for (size_t t = 0; t < l.n; t++) {
       for (int twice = 0; twice < 2; twice++) /* start() has made all of them ready */
         EXPECT(dist_work_ready(plan, t), DIST_FAILED_PRECONDITION, "already ready");
     }
-    EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "under way");
+    EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "already started");
     if ((status = dist_work_wait(plan, 0)) != DIST_OK) return status;
     if ((status = look_at(&l, n, round)) != DIST_OK) return status;
   }
@@ -360,7 +360,8 @@ static void plans_that_differ(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   for (int what = 0; what < 3; what++) {
-    assert_fails(dist_run(strategy, disagree, &what, NULL), DIST_INVALID_ARGUMENT, "plan of all_reduce");
+    assert_fails(dist_run(strategy, disagree, &what, NULL), DIST_INVALID_ARGUMENT,
+                 what == 2 ? "called all_reduce with tag" : "plan of all_reduce");
     assert_healthy(DIST_THREADS_CALLER, strategy);
   }
   assert_ok(dist_strategy_destroy(strategy));

@@ -463,7 +463,7 @@ static void growth_that_fails(void **state) {
       const dist_status status = dist_run(strategy, issue_lists, NULL, NULL);
       refused = atomic_load(&l.requests) > atomic_load(&l.refuse_at);
       if (refused)
-        assert_fails(status, DIST_RESOURCE_EXHAUSTED, "no memory");
+        assert_fails(status, DIST_RESOURCE_EXHAUSTED, "out of memory");
       else
         assert_ok(status);
       atomic_store(&l.refuse_at, -1);

@@ -323,7 +323,8 @@ static void a_dataset_outlives_its_strategy(void **state) {
   assert_ok(make_dataset(all.strategies[0], 0, &p, &dataset));
   assert_ok(dist_iterator_create(dataset, &iterator));
   end_workers(&all);
-  assert_fails(dist_iterator_next(iterator, &batch), DIST_FAILED_PRECONDITION, "strategy has shut down");
+  assert_fails(dist_iterator_next(iterator, &batch), DIST_FAILED_PRECONDITION,
+               "the strategy of the dataset has shut down");
   dist_iterator_destroy(iterator);
   dist_dataset_destroy(dataset);
 }

@@ -267,7 +267,7 @@ final class RpcTest {
         }
         RemoteValue remote = pair.client.begin("wait");
         for (Duration each : List.of(Duration.ZERO, SOON, SOON)) { // the end of the wait is not that of the call
-            refused(Status.DEADLINE_EXCEEDED, "the call goes on", () -> remote.get(each));
+            refused(Status.DEADLINE_EXCEEDED, "The call continues to run", () -> remote.get(each));
         }
         check(!remote.ready());
         pair.open.countDown();

@@ -122,7 +122,7 @@ final class ServersMisuseTest {
             ScheduleOptions soon = ScheduleOptions.DEFAULT.timeout(SOON);
             refused(Status.DEADLINE_EXCEEDED, "place in the queue", () -> job.coordinator.schedule("which", null, soon));
             refused(Status.DEADLINE_EXCEEDED, "waiting for closures", () -> job.coordinator.join(SOON));
-            refused(Status.DEADLINE_EXCEEDED, "goes on", () -> server.join(SOON));
+            refused(Status.DEADLINE_EXCEEDED, "continues to run", () -> server.join(SOON));
             try (Cancel cancel = new Cancel()) {
                 ScheduleOptions options = ScheduleOptions.DEFAULT.timeout(noLimit).cancel(cancel);
                 List<Tap.Test> cancelled = List.of(() -> job.coordinator.schedule("which", null, options),
@@ -229,7 +229,7 @@ final class ServersMisuseTest {
                     Thread.sleep(10);
                 }
                 check(!remote.ready());
-                refused(Status.DEADLINE_EXCEEDED, "goes on", () -> ps.join(Duration.ZERO));
+                refused(Status.DEADLINE_EXCEEDED, "continues to run", () -> ps.join(Duration.ZERO));
                 job.open.countDown();
                 equal(ValueKind.NONE, remote.get().kind());
                 remote = null;
