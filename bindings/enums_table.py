@@ -44,7 +44,7 @@ class Constant:
         camel = "".join(CAMEL.get(word, word.capitalize()) for word in self.short.split("_"))
         self.go = row.go_names.get(self.short, row.go_name.format(camel))
         if not self.name.startswith(row.prefix) and self.name not in row.shorts:
-            raise Error(f"{self.name} does not begin with {row.prefix}: its row in enums_table.py needs `shorts`")
+            raise Error(f"{self.name} does not start with {row.prefix}: its row in enums_table.py needs `shorts`")
 
 
 @dataclass

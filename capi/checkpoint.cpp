@@ -33,7 +33,7 @@ class Request {
     DIST_TRY(require(path, name_, "path"));
     DIST_TRY(read_options(options, &options_, "dist_checkpoint_options"));
     if (options_.sharded != 0 && options_.sharded != 1) {
-      return invalid_argument("%s(): dist_checkpoint_options.sharded is %" PRId32 "; it must be 0 or 1",
+      return invalid_argument("%s(): dist_checkpoint_options.sharded is %" PRId32 ", but must be 0 or 1",
                               name_, options_.sharded);
     }
     DIST_TRY(check_list(variables, n, name_, "variables"));

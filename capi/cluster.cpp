@@ -84,13 +84,14 @@ Status dist::capi::check_jobs(const dist_cluster_job* jobs, std::size_t num_jobs
                               const char* call) noexcept {
   DIST_TRY(check_list(jobs, num_jobs, call, "jobs", "num_jobs"));
   if (num_jobs > DIST_MAX_CLUSTER_JOBS) {
-    return invalid_argument("%s(): num_jobs is %zu; it is at most %d", call, num_jobs, DIST_MAX_CLUSTER_JOBS);
+    return invalid_argument("%s(): num_jobs is %zu, but must be at most %d", call, num_jobs,
+                            DIST_MAX_CLUSTER_JOBS);
   }
   for (std::size_t i = 0; i < num_jobs; ++i) {
     DIST_TRY(require(jobs[i].name, call, "the name of a job"));
     if (jobs[i].num_tasks > DIST_MAX_CLUSTER_TASKS) {
-      return invalid_argument("%s(): a job has %zu tasks; a cluster has at most %d", call, jobs[i].num_tasks,
-                              DIST_MAX_CLUSTER_TASKS);
+      return invalid_argument("%s(): a job has %zu tasks, but a cluster can have at most %d", call,
+                              jobs[i].num_tasks, DIST_MAX_CLUSTER_TASKS);
     }
     if (with_addresses) {
       DIST_TRY(check_list(jobs[i].addresses, jobs[i].num_tasks, call, "addresses", "num_tasks"));
@@ -127,7 +128,7 @@ dist_status dist_cluster_spec_union(const dist_cluster_spec* const* specs, size_
   return create(kCall, options, out_spec, [&](Memory& memory, Ref<ClusterSpec>* out) -> Status {
     DIST_TRY(require(specs, kCall, "specs"));
     if (num_specs < 1 || num_specs > DIST_MAX_CLUSTER_MEMBERS) {
-      return invalid_argument("%s(): num_specs is %zu; it is in 1 .. %d", kCall, num_specs,
+      return invalid_argument("%s(): num_specs is %zu, but must be 1 to %d", kCall, num_specs,
                               DIST_MAX_CLUSTER_MEMBERS);
     }
     const ClusterSpec* members[DIST_MAX_CLUSTER_MEMBERS];

@@ -14,10 +14,11 @@ using namespace dist::capi;
 Status dist::capi::make_member(dist_replica* replica, const dist_collective_options& options,
                                const char* name, std::optional<Member>* out) {
   if (options.planned != 0 && options.planned != 1) {
-    return invalid_argument("%s(): options->planned is %d; it is 0 or 1", name, options.planned);
+    return invalid_argument("%s(): options->planned is %d, but must be 0 or 1", name, options.planned);
   }
   if (options.planned == 1 && options.out_work == nullptr) {
-    return invalid_argument("%s(): options->planned is 1, but out_work, which gets the plan, is NULL", name);
+    return invalid_argument(
+        "%s(): options->planned is 1, but out_work is NULL. Pass out_work to get the plan.", name);
   }
   if (options.implementation < DIST_COMMUNICATION_AUTO || options.implementation > DIST_COMMUNICATION_NCCL) {
     return invalid_argument("%s(): options->implementation is %d: use DIST_COMMUNICATION_AUTO, RING or NCCL",
@@ -34,12 +35,13 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
 
 Status dist::capi::require_blocking(const dist_collective_options& options, const char* name) noexcept {
   if (options.out_work == nullptr) return kOk;
-  return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
+  return invalid_argument("%s() has no asynchronous form, but options->out_work is set. Leave it NULL.",
+                          name);
 }
 
 Status dist::capi::require_plain(const dist_collective_options& options, const char* name) noexcept {
   if (options.group == nullptr) return require_blocking(options, name);
-  return invalid_argument("%s() is for all replicas; options->group is set", name);
+  return invalid_argument("%s() runs on all replicas, but options->group is set. Leave it NULL.", name);
 }
 
 namespace {
@@ -201,8 +203,8 @@ dist_status exchange_nest(dist_replica* replica, const dist_collective_options* 
                        DIST_TRY(require(out_value, name, "out_value"));
                        if (given.out_work != nullptr || given.contributions > 1) {
                          return invalid_argument(
-                             "%s() takes one value and waits; options->out_work and contributions "
-                             "are for tensors",
+                             "%s() takes one value and blocks. Leave options->out_work and contributions "
+                             "unset; they are for tensors.",
                              name);
                        }
                        Call call = call_of(unwrap(replica), collective, {nullptr, nullptr, 0}, given);

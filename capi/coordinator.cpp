@@ -70,7 +70,8 @@ Status check_variable(const dist_coordinator* coordinator, const char* name, con
 // In a forked child, the coordinator is a copy of an arbitrary moment, and a lock may be held forever.
 Status check_process(const dist_coordinator* coordinator) noexcept {
   if (!unwrap(coordinator).memory().forked()) return kOk;
-  return failed_precondition("this is a forked child of the coordinator's process");
+  return failed_precondition(
+      "this is a forked child of the coordinator's process. Create another one in the child.");
 }
 
 }  // namespace
@@ -95,8 +96,9 @@ dist_status dist_coordinator_create(dist_strategy* strategy, const dist_coordina
     Strategy& self = capi::unwrap(strategy);
     DIST_TRY(self.check_process());
     if (self.kind() != DIST_STRATEGY_PARAMETER_SERVER) {
-      return invalid_argument("%s: the strategy is of kind %d; make one of DIST_STRATEGY_PARAMETER_SERVER",
-                              kCall, self.kind());
+      return invalid_argument(
+          "%s: the strategy is of kind %d. Create one of kind DIST_STRATEGY_PARAMETER_SERVER.", kCall,
+          self.kind());
     }
     dist_coordinator_options given;
     DIST_TRY(read_options(options, &given, "dist_coordinator_options"));
@@ -104,7 +106,8 @@ dist_status dist_coordinator_create(dist_strategy* strategy, const dist_coordina
     const std::scoped_lock lock(companion.mutex);
     auto* handle = static_cast<Handle*>(companion.object);
     if (handle != nullptr && companion.holders == 0) {
-      return failed_precondition("%s: the strategy's coordinator is just ending, on another thread", kCall);
+      return failed_precondition("%s: another thread is closing the strategy's coordinator. Wait for it.",
+                                 kCall);
     }
     if (handle == nullptr) DIST_TRY(make(self, given, &handle));
     companion.object = handle;
@@ -195,7 +198,7 @@ dist_status dist_coordinator_variable_part(const dist_coordinator* coordinator, 
     const RemoteVariable* variable = nullptr;
     DIST_TRY(unwrap(coordinator).find(name, &variable));
     if (part < 0 || part >= static_cast<int64_t>(variable->parts.size())) {
-      return invalid_argument("%s: part is %lld; variable \"%s\" has parts 0 to %zu", kCall,
+      return invalid_argument("%s: part is %lld, but variable \"%s\" has parts 0 to %zu", kCall,
                               static_cast<long long>(part), variable->name.c_str(),
                               variable->parts.size() - 1);
     }

@@ -277,7 +277,8 @@ namespace {
 // "Everywhere" has no meaning without a strategy.
 Status require_destination(const dist_destination* destination, const char* call) noexcept {
   if (destination != nullptr) return kOk;
-  return invalid_argument("%s(): no destination; without a strategy each value needs one", call);
+  return invalid_argument("%s(): a value has no destination. Without a strategy, each value needs one.",
+                          call);
 }
 
 Status read_functions(const dist_cross_device_options& given, HostFunctions* out) noexcept {

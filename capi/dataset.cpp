@@ -21,7 +21,7 @@ Status read(const dist_dataset_options* options, const char* call, DatasetOption
   dist_dataset_options given;
   DIST_TRY(read_options(options, &given, "dist_dataset_options"));
   if ((given.batch_sizes == nullptr) != (given.num_batch_sizes == 0)) {
-    return invalid_argument("batch_sizes is %s and num_batch_sizes %zu; there are sizes, or NULL and 0",
+    return invalid_argument("batch_sizes is %s, but num_batch_sizes is %zu. Pass both, or NULL and 0.",
                             given.batch_sizes == nullptr ? "NULL" : "set", given.num_batch_sizes);
   }
   DIST_TRY(check_list(given.batch_sizes, given.num_batch_sizes, call, "options->batch_sizes",

@@ -77,7 +77,8 @@ dist_status dist_last_error_info(dist_error_info* out_info) {
 }
 
 dist_status dist_fail(dist_status status, const char* message) {
-  if (status == DIST_OK) return invalid_argument("dist_fail(): DIST_OK is no failure").code();
+  if (status == DIST_OK)
+    return invalid_argument("dist_fail(): status is DIST_OK, but must be an error").code();
   return fail(status, "%s", message == nullptr ? "" : message).code();
 }
 

@@ -14,14 +14,14 @@ Status status_of_exception() noexcept {
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::length_error&) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "no memory: a list would be longer than any can be");
+    return fail(DIST_RESOURCE_EXHAUSTED, "out of memory: a list would exceed its maximum length");
   } catch (const std::system_error& error) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "the system refused: %s", error.what());
+    return fail(DIST_RESOURCE_EXHAUSTED, "a system call failed: %s", error.what());
   } catch (const std::exception& error) {
-    return fail(DIST_UNKNOWN, "a C++ exception was thrown: %s; a callback must return a status instead",
+    return fail(DIST_UNKNOWN, "a C++ exception was thrown: %s. Callbacks must return a status instead.",
                 error.what());
   } catch (...) {
-    return fail(DIST_UNKNOWN, "a C++ exception was thrown; a callback must return a status instead");
+    return fail(DIST_UNKNOWN, "a C++ exception was thrown. Callbacks must return a status instead.");
   }
 }
 
@@ -34,8 +34,8 @@ Status check_list(const void* list, std::size_t n, std::size_t most, const char*
                   const char* count) noexcept {
   if (n > most) {
     return invalid_argument(
-        "%s(): %s is %zu: no memory holds so many elements of %s; was it a negative number?", call, count, n,
-        name);
+        "%s(): %s is %zu, which is more elements of %s than memory can hold. Was it a negative number?", call,
+        count, n, name);
   }
   return n == 0 ? kOk : require(list, call, name);
 }
@@ -46,21 +46,22 @@ Status read_options(const void* given, void* known, std::size_t known_bytes, std
   std::memcpy(&size, given, sizeof size);
   if (size < sizeof size) {
     return invalid_argument(
-        "%s.struct_size is %u: begin with the INIT macro, or with the init function and sizeof(%s)", name,
-        size, name);
+        "%s.struct_size is %u: initialize the struct with its INIT macro, or with its init function and "
+        "sizeof(%s)",
+        name, size, name);
   }
   if (size > kMostOptionBytes) {
     return invalid_argument(
-        "%s.struct_size is %u, which is no size: begin with the INIT macro, or with the init function "
-        "and sizeof(%s)",
+        "%s.struct_size is %u, which is not a valid size: initialize the struct with its INIT macro, or with "
+        "its init function and sizeof(%s)",
         name, size, name);
   }
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (std::size_t i = known_bytes; i < size; ++i) {
     if (bytes[i] != 0) {
       return invalid_argument(
-          "%s: byte %zu is set, but this version of libdist knows %zu bytes of it: the option needs a "
-          "newer library",
+          "%s: byte %zu is set, but this version of libdist supports %zu bytes only. The option needs a "
+          "newer library.",
           name, i, known_bytes);
     }
   }

@@ -123,16 +123,16 @@ Status read_options(const Options* given, Options* known, const char* name) noex
 // Reserved fields must be zero until a later version defines them. `field` is for example
 // "dist_run_options.reserved".
 inline Status require_zero(int32_t reserved, const char* field) noexcept {
-  return reserved == 0 ? kOk : invalid_argument("%s is %d; it must be 0", field, reserved);
+  return reserved == 0 ? kOk : invalid_argument("%s is %d, but must be 0", field, reserved);
 }
 
 inline Status require_flag(int32_t flag, const char* field) noexcept {
-  return flag == 0 || flag == 1 ? kOk : invalid_argument("%s is %d; it is 0 or 1", field, flag);
+  return flag == 0 || flag == 1 ? kOk : invalid_argument("%s is %d, but must be 0 or 1", field, flag);
 }
 // Checks the timeout of a whole run.
 inline Status require_timeout(int64_t timeout_ns, const char* field) noexcept {
   if (timeout_ns >= 0) return kOk;
-  return invalid_argument("%s is %lld; it is at least 0, which means none", field,
+  return invalid_argument("%s is %lld, but must be 0 (no timeout) or more", field,
                           static_cast<long long>(timeout_ns));
 }
 

@@ -102,7 +102,7 @@ dist_status dist_stragglers(dist_strategy* strategy, dist_straggler* out, size_t
       DIST_TRY(check_list(out, capacity, most_of<char>() / std::max<size_t>(row_bytes, 1), "dist_stragglers",
                           "out", "capacity"));
       if (row_bytes < sizeof(int64_t) || row_bytes > kMostOptionBytes) {
-        return invalid_argument("dist_stragglers(): row_bytes is %zu; it is sizeof(dist_straggler)",
+        return invalid_argument("dist_stragglers(): row_bytes is %zu, but must be sizeof(dist_straggler)",
                                 row_bytes);
       }
     }
@@ -165,7 +165,7 @@ dist_status dist_variable_check_drift(dist_strategy* strategy, dist_variable* va
     DIST_TRY(require(strategy, "dist_variable_check_drift", "strategy"));
     DIST_TRY(require(variable, "dist_variable_check_drift", "variable"));
     if (out_drift != nullptr && out_drift->struct_size < kDriftBytes) {
-      return invalid_argument("dist_drift.struct_size is %u: begin with DIST_DRIFT_INIT",
+      return invalid_argument("dist_drift.struct_size is %u: initialize the struct with DIST_DRIFT_INIT",
                               out_drift->struct_size);
     }
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_check_drift"));

@@ -247,7 +247,7 @@ Status read_halo(const dist_halo* given, const char* call, Halo* out) noexcept {
   DIST_TRY(read_options(given, &known, "dist_halo"));
   DIST_TRY(require(known.parts, call, "halo->parts"));
   if (known.ndim < 0 || known.ndim > DIST_MAX_NDIM)
-    return invalid_argument("%s(): halo->ndim is %d; it is 1 to %d", call, known.ndim, DIST_MAX_NDIM);
+    return invalid_argument("%s(): halo->ndim is %d, but must be 1 to %d", call, known.ndim, DIST_MAX_NDIM);
   const auto ndim = static_cast<std::size_t>(known.ndim);
   out->parts = {known.parts, ndim};
   out->low = {known.low != nullptr ? known.low : kNoWidths, ndim};

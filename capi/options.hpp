@@ -21,7 +21,8 @@ Status write_text(const char* text, char* out, std::size_t size_bytes, const cha
 template <class Struct>
 Status check_room(const Struct& out, const char* name) noexcept {
   if (out.struct_size >= 2 * sizeof(uint32_t)) return kOk;
-  return invalid_argument("%s.struct_size is %u: begin with the INIT macro", name, out.struct_size);
+  return invalid_argument("%s.struct_size is %u: initialize the struct with its INIT macro", name,
+                          out.struct_size);
 }
 
 // Writes as much of `all` as the caller's version of the struct has room for. Does not change its

@@ -49,7 +49,8 @@ Status check_run(dist_strategy* strategy, bool has_function, const char* call, R
 Status check_flags(const dist_run_options& options) noexcept {
   const int32_t batch = options.enable_dynamic_batch_size;
   if (batch < -1 || batch > 1) {
-    return invalid_argument("dist_run_options.enable_dynamic_batch_size is %d; it is 0, 1 or -1", batch);
+    return invalid_argument("dist_run_options.enable_dynamic_batch_size is %d, but must be 0, 1 or -1",
+                            batch);
   }
   return require_flag(options.bucketizing_dynamic_shape, "dist_run_options.bucketizing_dynamic_shape");
 }
@@ -175,7 +176,10 @@ namespace {
 
 Status check_process(const Cancel& cancel, const char* call) noexcept {
   if (!cancel.forked()) return kOk;
-  return failed_precondition("%s(): this is a forked child of the process that made the cancel object", call);
+  return failed_precondition(
+      "%s(): this is a forked child of the process that created the cancel object. Create another one in the "
+      "child.",
+      call);
 }
 
 }  // namespace

@@ -36,14 +36,13 @@ Status read_instances_options(const dist_instances_options* options, Instances::
   DIST_TRY(read_options(options, &given, "dist_instances_options"));
   DIST_TRY(require_flag(given.helper_threads, "dist_instances_options.helper_threads"));
   if (given.max_queued < 0 || given.max_queued > kMostQueued) {
-    return invalid_argument(
-        "dist_instances_options.max_queued is %lld; it is 0, which means 1024, or 1 to %lld",
-        static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
+    return invalid_argument("dist_instances_options.max_queued is %lld, but must be 1 to %lld, or 0 for 1024",
+                            static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
   }
   DIST_TRY(require_zero(given.reserved, "dist_instances_options.reserved"));
   DIST_TRY(require_timeout(given.stuck_ns, "dist_instances_options.stuck_ns"));
   if (given.max_replaced < 0) {
-    return invalid_argument("dist_instances_options.max_replaced is %d; it is at least 0, which means 4",
+    return invalid_argument("dist_instances_options.max_replaced is %d, but must be 1 or more, or 0 for 4",
                             given.max_replaced);
   }
   out->stuck_ns = given.stuck_ns;
@@ -76,7 +75,10 @@ Status read_submission(const dist_submit_options* options, Submission* out) noex
 
 Status check_process(const Completions& completions, const char* call) noexcept {
   if (!completions.memory().forked()) return kOk;
-  return failed_precondition("%s(): this is a forked child of the process that made the completions", call);
+  return failed_precondition(
+      "%s(): this is a forked child of the process that created the completions. Create another one in the "
+      "child.",
+      call);
 }
 
 }  // namespace
@@ -169,8 +171,8 @@ dist_status dist_completions_next(dist_completions* completions, int64_t timeout
     DIST_TRY(check_process(*completions_of(completions), "dist_completions_next"));
     if (timeout_ns != 0 && current().replica != nullptr) {
       return failed_precondition(
-          "dist_completions_next(): inside a replica's function nobody waits for requests: timeout_ns is 0 "
-          "there");
+          "dist_completions_next(): timeout_ns must be 0 inside a replica's function, because waiting there "
+          "could block the requests");
     }
     *out_work = wrap(completions_of(completions)->next(timeout_ns));
     return kOk;

@@ -92,7 +92,10 @@ dist_status dist_server_create(const dist_cluster_spec* cluster, const char* job
     if (task == nullptr) {
       DIST_TRY(resolver->task_type(&found_job));
       if (!found_job.is_set) {
-        return invalid_argument("%s: job is NULL, and TF_CONFIG does not say which task this is", kCall);
+        return invalid_argument(
+            "%s: job is NULL, and TF_CONFIG does not name the task of this process. Pass job and task, or "
+            "set \"task\" in TF_CONFIG.",
+            kCall);
       }
       task = found_job.text;
     }
@@ -166,7 +169,9 @@ dist_status dist_server_write_trace(dist_server* server, dist_text_fn fn, void* 
     DIST_TRY(require(server, kCall, "server"));
     DIST_TRY(require(reinterpret_cast<const void*>(fn), kCall, "fn"));
     TaskServer& self = *unwrap(server);
-    if (self.memory().forked()) return failed_precondition("this is a forked child of the server's process");
+    if (self.memory().forked())
+      return failed_precondition(
+          "this is a forked child of the server's process. Create another one in the child.");
     return write_span_trace(self.trace(), fn, user_data);
   });
 }

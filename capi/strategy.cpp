@@ -37,7 +37,7 @@ Status read_executor(const dist_executor* executor, Executor* out) noexcept {
   if (known.execute == nullptr) return invalid_argument("executor: execute is NULL");
   constexpr int32_t kMost = 65535;
   if (known.num_threads < 1 || known.num_threads > kMost)
-    return invalid_argument("executor: num_threads is %d; it is 1 to %d", known.num_threads, kMost);
+    return invalid_argument("executor: num_threads is %d, but must be 1 to %d", known.num_threads, kMost);
   *out = {known.execute, known.user_data, known.num_threads};
   return kOk;
 }
@@ -47,7 +47,7 @@ Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes,
   DIST_TRY(check_list(options.axes, options.num_axes, "dist_strategy_create", "options->axes",
                       "options->num_axes"));
   if (options.num_axes > DIST_MAX_NDIM) {
-    return invalid_argument("num_axes is %zu; there are at most %d", options.num_axes, DIST_MAX_NDIM);
+    return invalid_argument("num_axes is %zu, but must be at most %d", options.num_axes, DIST_MAX_NDIM);
   }
   DIST_TRY(require_flag(options.use_spmd_partitioning, "use_spmd_partitioning"));
   for (std::size_t i = 0; i < options.num_axes; ++i) axes[i] = {options.axes[i].name, options.axes[i].size};

@@ -24,14 +24,13 @@ template <class Options>
 Status read_asking(const Options& given, const char* name, Submission* out) noexcept {
   char field[64];
   if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX) {
-    return invalid_argument("%s.priority is %d; it is %d to %d", name, given.priority, DIST_PRIORITY_MIN,
-                            DIST_PRIORITY_MAX);
+    return invalid_argument("%s.priority is %d, but must be %d to %d", name, given.priority,
+                            DIST_PRIORITY_MIN, DIST_PRIORITY_MAX);
   }
   std::snprintf(field, sizeof field, "%s.timeout_ns", name);
   DIST_TRY(require_timeout(given.timeout_ns, field));
   if (given.completions != nullptr && given.done != nullptr) {
-    return invalid_argument(
-        "%s: completions and done are both given; what has ended is told of in one of these ways", name);
+    return invalid_argument("%s: completions and done are both set. Set one of them.", name);
   }
   out->priority = given.priority;
   out->timeout_ns = given.timeout_ns;

@@ -31,9 +31,10 @@ class HostInitial {
   Status check(const char* name) const noexcept {
     if ((value_.tensor != nullptr) != (function_ != nullptr)) return kOk;
     return function_ == nullptr
-               ? invalid_argument("%s(): initial is NULL, and there is no options->initial_fn to give it",
+               ? invalid_argument("%s(): initial and options->initial_fn are both NULL. Set one of them.",
                                   name)
-               : invalid_argument("%s(): initial and options->initial_fn are both set; give one", name);
+               : invalid_argument("%s(): initial and options->initial_fn are both set. Set one of them.",
+                                  name);
   }
   const InitialValue& value() const noexcept { return value_; }
 

@@ -37,7 +37,8 @@ dist_status on_collective(dist_work* work, const char* name, Body&& body) {
     Work* const own = any.collective();
     if (own == nullptr)
       return failed_precondition(
-          "%s(): this is the work of a request, or of a batch's item, which was not planned", name);
+          "%s(): this work is a request or a batch item. Only planned collectives can be started again.",
+          name);
     DIST_TRY(own->check_owner(works_here(), name));
     return body(*own);
   });
@@ -72,7 +73,7 @@ dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeou
     DIST_TRY(require(works, "dist_work_wait_any", "works"));
     DIST_TRY(check_list(works, n, "dist_work_wait_any", "works"));
     DIST_TRY(require(out_index, "dist_work_wait_any", "out_index"));
-    if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0; there is nothing to wait for");
+    if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0, but must be at least 1");
     for (std::size_t i = 0; i < n; ++i) {
       if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
       DIST_TRY(check_use(*unwrap(works[i]), "dist_work_wait_any"));

@@ -88,7 +88,7 @@ func TestLateDeviceIsLeftBehind(t *testing.T) {
 		_, err := r.RunOnDevices(late, nil, &dist.DevicesOptions{Timeout: time.Millisecond})
 		fails(t, err, dist.ErrDeadlineExceeded, "")
 		_, err = r.RunOnDevices(late, nil, nil)
-		fails(t, err, dist.ErrFailedPrecondition, "still inside")
+		fails(t, err, dist.ErrFailedPrecondition, "have not returned from their functions")
 		return nil
 	})
 	if err != nil {

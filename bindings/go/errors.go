@@ -39,13 +39,13 @@ type Error struct {
 	cause error
 }
 
-// Error is the message behind the code's name, then the cause, then the hint.
+// Error is the message behind the code's name, then the cause, then the hint unless the message has it already.
 func (e *Error) Error() string {
 	text := "dist: " + e.Code.String() + ": " + e.Message
 	if e.cause != nil && !strings.Contains(e.Message, e.cause.Error()) {
 		text += ": " + e.cause.Error()
 	}
-	if e.Hint != "" {
+	if e.Hint != "" && !strings.Contains(e.Message, e.Hint) {
 		text += " (" + e.Hint + ")"
 	}
 	return text

@@ -333,7 +333,7 @@ func TestWorkerThatDoesNotCome(t *testing.T) {
 	options.Replicas = 1
 	unreached := newStrategy(t, options)
 	err = unreached.Run(background, func(r *dist.Replica) error { return r.Barrier() })
-	fails(t, err, dist.ErrUnavailable, "nothing reaches worker 0")
+	fails(t, err, dist.ErrUnavailable, "worker 0 cannot be reached")
 	if hint := err.(*dist.Error).Hint; !strings.Contains(hint, "Options.Network") {
 		t.Error(hint)
 	}
@@ -481,7 +481,7 @@ func TestNetworkMisuse(t *testing.T) {
 	options.StagingBytes = 1 // the least
 	newStrategy(t, options)
 	_, err = dist.New(options)
-	fails(t, err, dist.ErrFailedPrecondition, "joined this network before")
+	fails(t, err, dist.ErrFailedPrecondition, "already joined this network")
 	is(t, "closed", all(network.Close(), network.Close(), (*dist.Network)(nil).Close()), all(nil, nil, nil))
 	options = workerOptions(t, 2, 1)
 	options.Network, options.Replicas = network, 1

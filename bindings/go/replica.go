@@ -59,7 +59,7 @@ func (r *Replica) Strategy() *Strategy {
 func (r *Replica) check() error {
 	if r != nil && r.ended.Load() {
 		return newError(ErrFailedPrecondition,
-			"replica %d is not running: its handle is valid inside its function only", r.id)
+			"replica %d is not running. Its handle is valid only inside its function.", r.id)
 	}
 	return nil
 }

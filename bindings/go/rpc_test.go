@@ -177,7 +177,7 @@ func TestRPCErrorsHaveTheirWords(t *testing.T) {
 		"ends":    {dist.ErrOutOfRange, "EOF"},
 		"panics":  {dist.ErrUnknown, "panic: boom"},
 		"first":   {dist.ErrUnknown, "index out of range"},
-		"nowhere": {dist.ErrNotFound, "there is no method nowhere"},
+		"nowhere": {dist.ErrNotFound, "the server has no method nowhere"},
 		"close":   {dist.ErrFailedPrecondition, "RPCServer.Close: this goroutine is in one of the server's methods"},
 	} {
 		arguments := []*dist.Value{r.text(t, "7")}
@@ -253,7 +253,7 @@ func TestRPCDeadlines(t *testing.T) {
 		ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
 		_, err = remote.Get(ctx)
 		cancel()
-		fails(t, err, dist.ErrDeadlineExceeded, "the call goes on")
+		fails(t, err, dist.ErrDeadlineExceeded, "The call continues to run")
 	}
 	is(t, "ready", remote.Ready(), false)
 	close(r.open)
@@ -364,7 +364,7 @@ func TestRPCClientEndsItsCalls(t *testing.T) {
 	await(t, "inside", &r.inside, 2)
 	noError(t, r.client.Close())
 	fails(t, <-called, dist.ErrCancelled, "the client is closed")
-	fails(t, <-waits, dist.ErrCancelled, "the client has ended")
+	fails(t, <-waits, dist.ErrCancelled, "the client has been closed")
 	await(t, "ended", &r.ended, 2)
 	noError(t, remote.Close())
 }

@@ -316,7 +316,7 @@ func TestServersMisuse(t *testing.T) {
 	fails(t, of(dist.NewServer(spec, "ps", 1<<40, nil)), dist.ErrInvalidArgument, "32 bits")
 	named := must[*dist.Server](t)(dist.NewServer(spec, "ps", 0, &dist.ServerOptions{StartTimeout: time.Millisecond}))
 	noError(t, named.Start())
-	fails(t, named.Join(background), dist.ErrDeadlineExceeded, "no coordinator has come")
+	fails(t, named.Join(background), dist.ErrDeadlineExceeded, "no coordinator connected")
 	noError(t, named.Close())
 }
 
@@ -330,5 +330,5 @@ func codeOf(err error) dist.Code {
 
 func TestACoordinatorIsToBeClosedFirst(t *testing.T) {
 	c := newCluster(t, 1, 1, nil)
-	fails(t, c.strategy.Close(), dist.ErrFailedPrecondition, "the strategy's coordinator is left; close it first")
+	fails(t, c.strategy.Close(), dist.ErrFailedPrecondition, "the strategy still has a coordinator; close it first")
 }

@@ -264,7 +264,7 @@ func TestClosuresChangeVariablesAndGiveValues(t *testing.T) {
 		is(t, "a server's trace", strings.Contains(must[string](t)(c.servers[0].WriteTrace()), `"libdist ps 0"`), true)
 
 		// The servers end with their coordinator.
-		fails(t, c.servers[0].Join(within(t, 100*time.Millisecond)), dist.ErrDeadlineExceeded, "goes on")
+		fails(t, c.servers[0].Join(within(t, 100*time.Millisecond)), dist.ErrDeadlineExceeded, "continues to run")
 		noError(t, c.coordinator.Close())
 		for _, server := range c.servers {
 			noError(t, server.Join(background))

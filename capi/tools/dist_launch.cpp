@@ -33,7 +33,7 @@ int complain(int status, const std::string& why) {
 int print(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     return complain(kLauncherFailed,
-                    std::string("standard output could not be written: ") + std::strerror(errno));
+                    std::string("cannot write to standard output: ") + std::strerror(errno));
   }
   return 0;
 }
@@ -76,26 +76,26 @@ int prepare(JobSetup* setup, std::string* why) {
   const char* const secret = getenv("DIST_JOB_SECRET");
   const bool has_secret = secret != nullptr && *secret != '\0';
   if (!has_secret && !options.hosts.empty()) {
-    *why = "DIST_JOB_SECRET is not set: with --hosts, set it to the same secret on all machines";
+    *why = "DIST_JOB_SECRET is not set. With --hosts, set it to the same secret on all machines.";
     return kUsage;
   }
   if (has_secret) {
     setup->secret = secret;
   } else if (!make_secret(&setup->secret)) {
-    *why = std::string("the system gives no random bits: ") + std::strerror(errno);
+    *why = std::string("cannot get random bits: ") + std::strerror(errno);
     return kLauncherFailed;
   }
   if (const int status = find_program(options.program, &setup->program, why); status != 0) return status;
   std::vector<uint16_t> ports;
   if (options.hosts.empty() && !find_free_ports(options.workers + options.ps, &ports)) {
-    *why = std::string("no free ports of 127.0.0.1: ") + std::strerror(errno);
+    *why = std::string("cannot find free ports of 127.0.0.1: ") + std::strerror(errno);
     return kLauncherFailed;
   }
   setup->tasks = plan_tasks(options, ports);
   const std::size_t size = sizeof "TF_CONFIG=" + tf_config(setup->tasks, setup->tasks.size() - 1).size();
   if (size > kMaxVariableBytes) {
-    *why = "TF_CONFIG would have " + std::to_string(size) + " bytes, and a variable has " +
-           std::to_string(kMaxVariableBytes) + " at most; --hosts needs shorter names or fewer tasks";
+    *why = "TF_CONFIG would have " + std::to_string(size) + " bytes, but a variable can have at most " +
+           std::to_string(kMaxVariableBytes) + ". Use shorter names or fewer tasks in --hosts.";
     return kUsage;
   }
   return 0;
@@ -115,7 +115,7 @@ int run(int argc, char** argv) {
   std::string why;
   if (const int status = prepare(&setup, &why); status != 0) return complain(status, why);
   if (!take_over_signals(&setup.inherited, &setup.signals)) {
-    return complain(kLauncherFailed, std::string("signals cannot be taken over: ") + std::strerror(errno));
+    return complain(kLauncherFailed, std::string("cannot handle signals: ") + std::strerror(errno));
   }
   return Job(setup).run();
 }

@@ -71,7 +71,7 @@ Job::Task Job::make_task(std::size_t place) {
 
 int Job::run() {
   if (!keeper_.start()) {
-    say(std::string("no process can be started: ") + std::strerror(errno));
+    say(std::string("cannot start a process: ") + std::strerror(errno));
     err_.flush();
     return kLauncherFailed;
   }
@@ -193,7 +193,7 @@ void Job::write_to(Sink& sink) {
   sink.write_some();
   if (sink.error() == 0 || !was_well) return;
   const std::string which = &sink == &out_ ? "standard output" : "standard error";
-  const std::string why = which + " could not be written: " + std::strerror(sink.error());
+  const std::string why = "cannot write to " + which + ": " + std::strerror(sink.error());
   if (is_over_) {
     say(why);
     if (status_ == 0) status_ = kLauncherFailed;
@@ -242,15 +242,15 @@ void Job::told_to_end(int signal) {
     return;
   }
   if (signal == SIGINT && ++num_interrupts_ > 1) {
-    say("SIGINT again: all tasks are killed");
+    say("second SIGINT: killing all tasks");
     return send_all(SIGKILL);
   }
   if (phase_ == Phase::kEnding) return send_all(signal);
   told_by_ = signal;
   // After the chief has ended, the job keeps the chief's status.
   finish_with(phase_ == Phase::kClosing ? status_ : 128 + signal, "");
-  say(signal_name(signal) + " was sent on to all tasks" +
-      (signal == SIGINT ? "; SIGINT again kills them" : ""));
+  say(signal_name(signal) + " was forwarded to all tasks" +
+      (signal == SIGINT ? "; a second SIGINT kills them" : ""));
   end_all(signal);
 }
 
@@ -320,7 +320,7 @@ int64_t Job::next_restart(std::string* which) {
 void Job::restart_task(Task& task, const std::string& how) {
   std::string which;
   const int64_t delay = next_restart(&which);
-  say(how + "; it is started again in " + seconds(delay) + which);
+  say(how + "; restarting it in " + seconds(delay) + which);
   ++task.restarts;
   task.start_at = now() + delay;
 }
@@ -328,17 +328,18 @@ void Job::restart_task(Task& task, const std::string& how) {
 void Job::restart_job(const std::string& how) {
   std::string which;
   restart_after_ = next_restart(&which);
-  say(how + "; all tasks are ended, and started again " + seconds(restart_after_) + " later" + which);
+  say(how + "; ending all tasks, and restarting them " + seconds(restart_after_) + " later" + which);
   phase_ = Phase::kRestarting;
   end_all(SIGTERM);
 }
 
 void Job::go_on_without(const Task& task, const std::string& how) {
-  if (!plan_of(task).is_worker()) return say(how + "; its variables are gone: the chief's end decides");
+  if (!plan_of(task).is_worker())
+    return say(how + "; its variables are lost: the chief decides how the job ends");
   const bool is_any_left = std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& one) {
     return plan_of(one).is_worker() && (one.pid > 0 || one.start_at != kNever);
   });
-  say(how + "; no restart is left: the job goes on without " + (is_any_left ? "it" : "any worker"));
+  say(how + "; no restart is left: the job continues without " + (is_any_left ? "it" : "any worker"));
 }
 
 // No task is running, but some may be about to start.
@@ -372,7 +373,7 @@ void Job::on_deadline() {
   const std::string grace = seconds(setup_.options.grace_ns);
   for (const Task& task : tasks_) {
     if (task.pid <= 0) continue;
-    say(plan_of(task).name() + (is_closing ? " did not end by itself within " + grace + ": SIGTERM was sent"
+    say(plan_of(task).name() + (is_closing ? " did not end by itself within " + grace + ": sent SIGTERM"
                                            : " did not end within " + grace + ": killed"));
   }
   if (!is_closing) return send_all(SIGKILL);

@@ -18,67 +18,75 @@ namespace dist::launch {
 // At most 80 columns.
 const char kHelp[] =
     "Usage: dist-launch -n W [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
-    "Starts PROGRAM as W workers of one job on this machine, and ends when they have\n"
-    "ended. Each finds the others and its own place in TF_CONFIG.\n"
+    "Starts PROGRAM as W workers of one job on this machine and waits until they have\n"
+    "ended. TF_CONFIG tells each task its own role and the addresses of the others.\n"
     "\n"
     "The job\n"
-    "  -n, --workers=W      How many workers, from 1 to 256\n"
-    "      --replicas=R     Set DIST_REPLICAS to R, from 1 to 256, for the program to\n"
-    "                       read: how many replicas each worker has\n"
+    "  -n, --workers=W      Number of workers, 1 to 256\n"
+    "      --replicas=R     Set DIST_REPLICAS to R, 1 to 256: the number of replicas\n"
+    "                       of each worker, which the program can read\n"
     "      --chief          The first of the W tasks is the chief, not a worker\n"
-    "      --ps=P           P parameter servers (ps) and a chief, too, beside the W\n"
-    "                       workers; at most 256 in all. The chief decides: see below\n"
+    "      --ps=P           Also start P parameter servers (ps) and a chief; at most\n"
+    "                       256 tasks in all. See \"With --ps\" below\n"
     "\n"
     "When a task fails\n"
-    "      --restarts=N     Start it again, up to N times in the job (0), first after\n"
-    "                       0.1 s, and then twice as late each time, up to 5 s\n"
-    "      --restart=WHAT   task: the task that failed, with its TF_CONFIG (the\n"
-    "                       default); job: end all tasks and start all again\n"
-    "      --grace=SECONDS  How long a task that is to end may take from SIGTERM to\n"
-    "                       SIGKILL (10)\n"
+    "      --restarts=N     Restart failed tasks, up to N times in the whole job\n"
+    "                       (default 0). The first restart waits 0.1 s; the delay\n"
+    "                       doubles each time, up to 5 s\n"
+    "      --restart=WHAT   task: restart only the failed task, with the same\n"
+    "                       TF_CONFIG (default). job: end all tasks and restart all\n"
+    "                       of them\n"
+    "      --grace=SECONDS  How long a task may take to end after SIGTERM before it\n"
+    "                       gets SIGKILL (default 10)\n"
     "\n"
-    "With --ps the chief, which schedules the work, decides\n"
-    "  When the chief ends well, the others may take the grace to end by themselves;\n"
-    "  who does not gets SIGTERM, and the grace once more. When the chief fails, all\n"
-    "  tasks are ended, and started again together while a restart is left.\n"
-    "  A worker that fails is started again alone; when no restart is left, the job\n"
-    "  goes on without it. A ps that fails is not started again alone, because its\n"
-    "  variables are gone: the chief hears it from its own calls, and goes on or\n"
-    "  fails. With --restart=job the failure of any task starts all again together,\n"
-    "  while a restart is left. Either way it is one of the N restarts. A task that\n"
-    "  has ended well is started again only together with all others.\n"
+    "With --ps\n"
+    "  The chief, which schedules the work, decides how the job ends. When the chief\n"
+    "  succeeds, the other tasks have the grace period to end by themselves. Those\n"
+    "  that remain then get SIGTERM and one more grace period. When the chief fails,\n"
+    "  all tasks are ended, and restarted together if a restart is left.\n"
+    "  A worker that fails is restarted by itself. If no restart is left, the job\n"
+    "  continues without it. A ps that fails is not restarted by itself, because its\n"
+    "  variables are lost: calls of the chief fail, and the chief continues or fails.\n"
+    "  With --restart=job, the failure of any task restarts all tasks together. Each\n"
+    "  of these counts as one of the N restarts. A task that has succeeded is only\n"
+    "  restarted together with all others.\n"
     "\n"
-    "Several machines: run dist-launch on each, with the same LIST\n"
-    "      --hosts=LIST     HOST:TASKS,HOST:TASKS,... as in a:2,b:2,c, which is one\n"
-    "                       task on c; IPv6 in brackets: [fd00::1]:2. Not with --ps\n"
-    "      --index=I        Which of LIST this machine is, from 0\n"
-    "      --port=FIRST     The port of each machine's first task (29500); others\n"
-    "                       follow\n"
+    "Several machines: run dist-launch on each machine, with the same LIST\n"
+    "      --hosts=LIST     HOST:TASKS,HOST:TASKS,... For example, a:2,b:2,c starts\n"
+    "                       two tasks each on a and b, one on c. IPv6 addresses go in\n"
+    "                       brackets: [fd00::1]:2. Not with --ps\n"
+    "      --index=I        Position of this machine in LIST, from 0\n"
+    "      --port=FIRST     Port of the first task on each machine (default 29500).\n"
+    "                       Further tasks use the ports that follow\n"
     "\n"
     "Output\n"
-    "      --no-prefix      The tasks have dist-launch's own standard output and\n"
-    "                       error. Else each line begins with the task: [worker 0]\n"
-    "  -h, --help           Print this\n"
+    "      --no-prefix      Let the tasks write to the standard output and error of\n"
+    "                       dist-launch directly. By default, each line starts with\n"
+    "                       the name of its task: [worker 0]\n"
+    "  -h, --help           Print this help\n"
     "      --version        Print the version\n"
     "\n"
-    "Environment of tasks: TF_CONFIG; DIST_JOB_SECRET, 256 random bits in hex, or\n"
-    "what it is already (with --hosts it must be set, to the same on all machines);\n"
-    "DIST_RESTART=K in a task that was started again, for the K-th time. Standard\n"
-    "input is /dev/null.\n"
+    "Environment of the tasks\n"
+    "  TF_CONFIG            The cluster and the task\n"
+    "  DIST_JOB_SECRET      256 random bits in hexadecimal, or the value that is\n"
+    "                       already set. With --hosts, set it to the same value on\n"
+    "                       all machines\n"
+    "  DIST_RESTART=K       Set in a restarted task: this is its K-th restart\n"
+    "Standard input is /dev/null.\n"
     "\n"
-    "On one machine the tasks have free ports of 127.0.0.1. They are looked for\n"
-    "before the tasks start, so that another program can take one in between: the\n"
-    "task that then cannot bind it fails.\n"
+    "On one machine, the tasks get free ports of 127.0.0.1. dist-launch chooses them\n"
+    "before it starts the tasks, so another program can take one in between. The task\n"
+    "that cannot bind its port then fails.\n"
     "\n"
-    "SIGINT, SIGTERM and SIGHUP end the job: they are sent on to all tasks, and what\n"
-    "is left when the grace is over is killed, at the second SIGINT at once. SIGUSR1,\n"
-    "SIGUSR2 and Ctrl-Z are sent on, too. What a task leaves running in its process\n"
-    "group when it ends is killed.\n"
+    "Signals: SIGINT, SIGTERM and SIGHUP end the job. dist-launch forwards them to\n"
+    "all tasks, and kills those that remain after the grace period, or at a second\n"
+    "SIGINT. SIGUSR1, SIGUSR2 and Ctrl-Z are forwarded too. When a task ends,\n"
+    "dist-launch kills the processes that it leaves in its process group.\n"
     "\n"
-    "Exit status: 0 all tasks ended well; the status of the first task that failed,\n"
-    "with --ps that of the chief; 128+S where signal S ended it, or dist-launch was\n"
-    "told to end by signal S; 2 the command line is wrong; 125 dist-launch failed;\n"
-    "126 PROGRAM cannot be executed; 127 PROGRAM was not found.\n";
+    "Exit status: 0 if all tasks succeeded; otherwise the status of the first task\n"
+    "that failed, or with --ps that of the chief; 128+S if signal S ended that task\n"
+    "or dist-launch; 2 if the command line is wrong; 125 if dist-launch itself\n"
+    "failed; 126 if PROGRAM cannot be executed; 127 if PROGRAM was not found.\n";
 
 namespace {
 
@@ -167,13 +175,13 @@ bool Parser::take_number(const std::string& what, std::string_view text, int32_t
     *out = number;
     return true;
   }
-  refuse(what + " is " + shown(text) + "; a whole number from " + std::to_string(least) + " to " +
-         std::to_string(most) + " was expected");
+  refuse(what + " is " + shown(text) + ", but must be a whole number from " + std::to_string(least) + " to " +
+         std::to_string(most));
   return false;
 }
 
 void Parser::take_restart(std::string_view text) {
-  if (text != "task" && text != "job") refuse("--restart is " + shown(text) + "; task or job was expected");
+  if (text != "task" && text != "job") refuse("--restart is " + shown(text) + ", but must be task or job");
   options_.restart = text == "job" ? RestartWhat::kJob : RestartWhat::kTask;
 }
 
@@ -184,8 +192,8 @@ void Parser::take_grace(std::string_view text) {
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
   if (!begins || error != std::errc() || end != text.data() + text.size() || seconds > kMaxGraceSeconds) {
-    refuse("--grace is " + shown(text) + "; seconds from 0 to " + std::to_string(kMaxGraceSeconds) +
-           " were expected, as in 0.5");
+    refuse("--grace is " + shown(text) + ", but must be seconds from 0 to " + std::to_string(kMaxGraceSeconds) +
+           ", such as 0.5");
     return;
   }
   options_.grace_ns = static_cast<int64_t>(seconds * 1e9);
@@ -216,24 +224,24 @@ bool Parser::take_host(std::string_view text) {
   std::size_t colon = text.find(':');
   if (!text.empty() && text.front() == '[') {
     const std::size_t end = text.find(']');
-    if (end == std::string_view::npos) return refuse(where + " has no end bracket"), false;
+    if (end == std::string_view::npos) return refuse(where + " has no closing bracket"), false;
     name = text.substr(0, end + 1);
     if (!is_bracketed_ipv6(name)) return refuse(where + " has no IPv6 address between its brackets"), false;
     colon = end + 1 == text.size() ? std::string_view::npos : end + 1;
     if (colon != std::string_view::npos && text[colon] != ':') {
-      return refuse(where + " has more behind its brackets than :TASKS"), false;
+      return refuse(where + " has text other than :TASKS after its brackets"), false;
     }
   } else {
     name = text.substr(0, colon);
     if (std::count(text.begin(), text.end(), ':') > 1) {
       return refuse(where +
-                    " has more than one colon; an IPv6 address stands in brackets, as in [fd00::1]:2"),
+                    " has more than one colon. Put an IPv6 address in brackets, as in [fd00::1]:2."),
              false;
     }
-    if (!is_name(name)) return refuse(where + " is no HOST or HOST:TASKS"), false;
+    if (!is_name(name)) return refuse(where + " is not HOST or HOST:TASKS"), false;
   }
   if (name.size() + sizeof ":65535" > DIST_MAX_ADDRESS_BYTES)
-    return refuse(where + " is too long a name"), false;
+    return refuse(where + " is too long for a host name"), false;
   Host host{std::string(name)};
   if (colon != std::string_view::npos &&
       !take_number("in --hosts, the number of tasks on " + host.name, text.substr(colon + 1), 1,
@@ -288,31 +296,30 @@ void Parser::check_hosts() {
                                         [&](const auto& a, const auto& b) { return !before(a, b); });
   if (twice != names.end()) {
     return refuse("--hosts names " + shown(*twice) +
-                  " twice: their tasks would have the same ports; give it once, "
-                  "with all its tasks");
+                  " twice, so their tasks would have the same ports. List it once, with "
+                  "all its tasks.");
   }
   if (sum > DIST_MAX_CLUSTER_TASKS) {
-    return refuse("--hosts has " + std::to_string(sum) + " tasks; at most " +
-                  std::to_string(DIST_MAX_CLUSTER_TASKS) + " are one cluster");
+    return refuse("--hosts has " + std::to_string(sum) + " tasks, but a cluster can have at most " +
+                  std::to_string(DIST_MAX_CLUSTER_TASKS));
   }
   if (is_given('n') && options_.workers != sum) {
-    return refuse("-n is " + std::to_string(options_.workers) + ", but the tasks in --hosts are " +
-                  std::to_string(sum) + " together; leave -n out, or make them agree");
+    return refuse("-n is " + std::to_string(options_.workers) + ", but --hosts has " +
+                  std::to_string(sum) + " tasks. Leave out -n, or make them equal.");
   }
   options_.workers = static_cast<int32_t>(sum);
-  if (!is_given(kIndex)) return refuse("--hosts needs --index, which says which of them this machine is");
+  if (!is_given(kIndex)) return refuse("--hosts needs --index, the position of this machine in the list");
   if (static_cast<std::size_t>(options_.index) >= options_.hosts.size()) {
-    return refuse("--index is " + std::to_string(options_.index) + ", but --hosts has " +
-                  std::to_string(options_.hosts.size()) + ": 0 to " +
-                  std::to_string(options_.hosts.size() - 1));
+    return refuse("--index is " + std::to_string(options_.index) + ", but must be 0 to " +
+                  std::to_string(options_.hosts.size() - 1) + " for this --hosts list");
   }
   if (options_.first_port + most - 1 > 65535) {
-    return refuse("--port is " + std::to_string(options_.first_port) + ": the last of " +
-                  std::to_string(most) + " tasks on a machine would have a port beyond 65535");
+    return refuse("--port is " + std::to_string(options_.first_port) + ", so the last of " +
+                  std::to_string(most) + " tasks on a machine would have a port above 65535");
   }
   if (options_.ps > 0) {
     refuse(
-        "--ps is for one machine: with --hosts nobody could tell the other machines that the chief has "
+        "--ps works on one machine only: with --hosts, the other machines could not learn that the chief has "
         "ended");
   }
 }
@@ -322,13 +329,13 @@ void Parser::check_local() {
   const std::string ps = std::to_string(options_.ps);
   if (!is_given('n') && has_ps) {
     return refuse(
-        "--ps needs --workers, which says how many workers there are beside the ps and the chief, as in: "
+        "--ps needs --workers, the number of workers beside the ps and the chief, as in: "
         "dist-launch --ps " +
         ps + " --workers 2 -- PROGRAM");
   }
-  if (!is_given('n')) return refuse("-n is missing: how many workers");
+  if (!is_given('n')) return refuse("-n is missing. Pass the number of workers, as in: dist-launch -n 2 -- PROGRAM");
   if (has_ps && options_.chief) {
-    return refuse("--chief does not go with --ps, which has a chief beside the workers; leave --chief out");
+    return refuse("--chief cannot be used with --ps, which already adds a chief. Leave out --chief.");
   }
   if (options_.workers + (has_ps ? options_.ps + 1 : 0) > kMaxLocalTasks) {
     return refuse(std::to_string(options_.workers) + " workers" +
@@ -346,7 +353,7 @@ void Parser::check_whole() {
     check_hosts();
   } else if (is_given(kIndex) || is_given(kPort)) {
     refuse(std::string(is_given(kIndex) ? "--index" : "--port") +
-           " needs --hosts; without it the tasks have free ports of this machine");
+           " needs --hosts. Without it, the tasks get free ports of this machine.");
   } else {
     check_local();
   }
@@ -366,8 +373,8 @@ Parsed Parser::parse(int argc, char** argv) {
     } else if (key == '?') {
       if (optopt >= kReplicas) refuse(name_of(optopt) + " takes no value");
       // For a short option getopt reports the letter; for a word, only the position after it.
-      if (optopt != 0) refuse("-" + std::string(1, static_cast<char>(optopt)) + " is no option");
-      refuse(shown(argv[optind - 1]) + " is no option, or the beginning of several");
+      if (optopt != 0) refuse("-" + std::string(1, static_cast<char>(optopt)) + " is not an option");
+      refuse(shown(argv[optind - 1]) + " is not an option, or the start of several");
     } else {
       given_.push_back(key);
       take(key, optarg);

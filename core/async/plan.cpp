@@ -253,7 +253,8 @@ Status PlannedWork::put_together(const Member& member, Plan& plan) noexcept {
     if (rank < 0) continue;
     ErrorRecord why;
     plan.parts[k].exchange->refuses(group, rank, &why);
-    return group.refuse(member.me, refusal(group, call.collective, member.tag, group.sequence(member.me), why));
+    return group.refuse(member.me,
+                        refusal(group, call.collective, member.tag, group.sequence(member.me), why));
   }
   return kOk;
 }
@@ -263,7 +264,7 @@ Status PlannedWork::begin_round() noexcept {
   uint64_t failed_runs = failed_runs_;
   if (meeting_ != nullptr) DIST_TRY(meeting_->hear_of_run_before(group_, &failed_runs));
   if (failures_ != group_.failures() || failed_runs != failed_runs_) {
-    return failed_precondition("a run has failed since this work was planned: plan it again");
+    return failed_precondition("a run has failed since this work was planned. Plan it again.");
   }
   DIST_TRY(check_cancel());
   ++round_;
@@ -281,7 +282,7 @@ Status PlannedWork::start() {
   if (!under_way()) {
     DIST_TRY(begin_round());
   } else if (parts_to_come_ == 0) {
-    return failed_precondition("dist_work_start(): this work is under way; wait for it first");
+    return failed_precondition("dist_work_start(): this work has already started. Wait for it first.");
   }
   // Parts that no dist_work_ready() has named in this round.
   for (std::size_t k = 0; k < plan_->num_parts; ++k) {
@@ -299,14 +300,15 @@ std::size_t PlannedWork::part_of(std::size_t tensor) const noexcept {
 
 Status PlannedWork::ready(std::size_t tensor) {
   if (tensor >= ready_.size()) {
-    return invalid_argument("dist_work_ready(): tensor is %zu; the plan has %zu", tensor, ready_.size());
+    return invalid_argument("dist_work_ready(): tensor is %zu, but the plan has %zu tensors", tensor,
+                            ready_.size());
   }
   if (!under_way()) DIST_TRY(begin_round());
   const std::size_t part = part_of(tensor);
   // It may be ready because of an earlier dist_work_ready() or because of dist_work_start(), which covers all
   // remaining ones.
   if (ready_[tensor] != 0 || not_ready_[part] == 0) {
-    return failed_precondition("dist_work_ready(): tensor %zu is ready already in this round", tensor);
+    return failed_precondition("dist_work_ready(): tensor %zu is already ready in this round", tensor);
   }
   ready_[tensor] = 1;
   if (--not_ready_[part] == 0) arrive(part);

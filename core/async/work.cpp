@@ -163,13 +163,14 @@ bool Work::ended() noexcept {
 Status Work::check_owner(const WorkList* here, const char* call) const noexcept {
   if (here == &owner_) return kOk;
   return failed_precondition(
-      "%s(): this work belongs to replica %d of its group: that one alone may call this, inside its function",
+      "%s(): this work belongs to replica %d of its group. Only that replica may call this, inside its "
+      "function.",
       call, rank_);
 }
 
 Status HostWork::take(int64_t, void**) noexcept {
   return failed_precondition(
-      "dist_work_take(): this work has no partial results; those that dist_batcher_submit() gives have");
+      "dist_work_take(): this work has no partial results. Only works of dist_batcher_submit() have them.");
 }
 
 void Work::close() noexcept {
@@ -218,8 +219,8 @@ Status Work::wait_any(HostWork* const* given, std::size_t n, int64_t timeout_ns,
   for (std::size_t i = 0; i < n; ++i) {
     if (given[i]->collective() == nullptr) {
       return invalid_argument(
-          "dist_work_wait_any(): works[0] is a collective's, and works[%zu] a request's (dist_submit()): wait for works "
-          "of one kind",
+          "dist_work_wait_any(): works[0] is a collective, but works[%zu] is a request of dist_submit(). "
+          "Wait for works of one kind.",
           i);
     }
   }

@@ -28,7 +28,7 @@ Memory* Memory::create(const dist_allocator& allocator) noexcept {
 
 Status check_allocator(const dist_allocator& allocator, const char* name) noexcept {
   if ((allocator.alloc == nullptr) == (allocator.free == nullptr)) return kOk;
-  return invalid_argument("%s: give both alloc and free, or neither", name);
+  return invalid_argument("%s: only one of alloc and free is set. Set both or neither.", name);
 }
 
 Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept {

@@ -83,7 +83,7 @@ Status number_of(std::span<const Named> names, const char* name, const char* wha
     const int length = std::snprintf(known + used, sizeof known - used, "%s\"%s\"", before, names[i].name);
     used += static_cast<std::size_t>(length);
   }
-  return invalid_argument("\"%s\" names no %s: use %s", Shown(name).c_str(), what, known);
+  return invalid_argument("\"%s\" is not the name of a %s: use %s", Shown(name).c_str(), what, known);
 }
 
 Status check_domain(int32_t domain, const char* call) noexcept {
@@ -122,8 +122,8 @@ Status reduction_of(int32_t aggregation, dist_reduce_op* out) noexcept {
   }
   const char* const name = name_of(kAggregationNames, aggregation);
   if (name == nullptr)
-    return invalid_argument("aggregation %d is no reduction: only SUM and MEAN are reductions", aggregation);
-  return invalid_argument("aggregation %s is no reduction: only SUM and MEAN are reductions", name);
+    return invalid_argument("aggregation %d is not a reduction: only SUM and MEAN are", aggregation);
+  return invalid_argument("aggregation %s is not a reduction: only SUM and MEAN are", name);
 }
 
 }  // namespace dist

@@ -15,8 +15,8 @@ Status check_not_in_source(const char* call) noexcept {
   if (!in_source) [[likely]]
     return kOk;
   return failed_precondition(
-      "%s%s: this thread is in a dataset's source, for whose element a run may be waiting: begin runs, use "
-      "variables and ask iterators before it or after it",
+      "%s%s: this thread is inside a dataset's source callback, which a run may be waiting for. Start runs "
+      "and use variables and iterators outside the callback.",
       call != nullptr ? call : "a dataset's element", call != nullptr ? "()" : "");
 }
 

@@ -72,7 +72,7 @@ Status failed_precondition(const char* format, ...) noexcept {
 }
 
 Status out_of_memory() noexcept {
-  return fail(DIST_RESOURCE_EXHAUSTED, "no memory: the allocator returned nothing");
+  return fail(DIST_RESOURCE_EXHAUSTED, "out of memory: the allocator returned no block");
 }
 
 // @every status

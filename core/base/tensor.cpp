@@ -74,7 +74,7 @@ Status check_reach(const dist_tensor& tensor, const char* what, std::size_t byte
       at >= uintptr_t{0} - static_cast<uintptr_t>(below)) {
     return kOk;
   }
-  return invalid_argument("%s: its elements reach beyond the address space: look at data, shape and strides",
+  return invalid_argument("%s: its elements reach beyond the address space. Check data, shape and strides.",
                           what);
 }
 
@@ -162,7 +162,7 @@ Status check_numerics(int32_t numerics) noexcept {
 Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
   if (op < DIST_REDUCE_SUM || op > DIST_REDUCE_PROD) {
     return invalid_argument(
-        "op %d is no reduction: use DIST_REDUCE_SUM, MEAN, MIN, MAX, PROD or (in collectives) USER", op);
+        "op %d is not a reduction: use DIST_REDUCE_SUM, MEAN, MIN, MAX, PROD or (in collectives) USER", op);
   }
   const bool order = op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
   if (dtype == DIST_COMPLEX64 && order) {
@@ -178,10 +178,10 @@ Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
 Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept {
   const std::size_t size = dtype_size(tensor.dtype);
   if (size == 0)
-    return invalid_argument("%s: %d is no dtype; use DIST_F32 or another DIST_... type", what, tensor.dtype);
+    return invalid_argument("%s: %d is not a dtype. Use DIST_F32 or another DIST_... type.", what,
+                            tensor.dtype);
   if (tensor.ndim < 0 || tensor.ndim > DIST_MAX_NDIM) {
-    return invalid_argument("%s: ndim is %d; a tensor has 0 to %d dimensions", what, tensor.ndim,
-                            DIST_MAX_NDIM);
+    return invalid_argument("%s: ndim is %d, but must be 0 to %d", what, tensor.ndim, DIST_MAX_NDIM);
   }
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
     return invalid_argument("%s: ndim is %d but shape is NULL", what, tensor.ndim);
@@ -189,7 +189,7 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
   TensorSize measured{1, 0, true};
   for (int32_t i = 0; i < tensor.ndim; ++i) {
     if (tensor.shape[i] < 0) {
-      return invalid_argument("%s: shape[%d] is %lld; a size is 0 or more", what, i,
+      return invalid_argument("%s: shape[%d] is %lld, but must be 0 or more", what, i,
                               static_cast<long long>(tensor.shape[i]));
     }
     if (tensor.shape[i] == 0) measured.elements = 0;

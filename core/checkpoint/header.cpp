@@ -25,7 +25,7 @@ char* Header::make_room(std::size_t bytes) {
 
 Status Header::parse(uint64_t data_bytes) {
   if (size_ == 0 || text_[0] != '{') {
-    return fail(DIST_DATA_LOSS, "is not a safetensors file: its header does not begin with {");
+    return fail(DIST_DATA_LOSS, "is not a safetensors file: its header does not start with {");
   }
   DIST_TRY(check_text(*memory_, {text_.data(), size_}, "the header"));
   DIST_TRY(parse_text());
@@ -75,7 +75,7 @@ Status Header::check_places(uint64_t data_bytes) {
     if (tensor.end > data_bytes) {
       return fail(DIST_DATA_LOSS,
                   "tensor \"%s\" ends at byte %" PRIu64 " of the data, but the file has %" PRIu64
-                  ": it was cut short",
+                  ": it was truncated",
                   Shown(tensor.name).c_str(), tensor.end, data_bytes);
     }
     if (tensor.begin != end) {

@@ -144,7 +144,7 @@ bool Header::Parser::String(const char* text, rapidjson::SizeType length, bool) 
   if (!wanted(At::kDtype, "a text")) return false;
   tensor_.dtype = stored_dtype(std::string_view(text, length));
   if (tensor_.dtype == nullptr) {
-    return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is no dtype of safetensors files",
+    return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is not a dtype of safetensors files",
                           Shown(tensor_.name).c_str(), Shown(text).c_str()));
   }
   at_ = At::kField;

@@ -167,7 +167,7 @@ Status Index::parse() {
   DIST_TRY(
       parse_json(text_.data(), size_, parser, "is no safetensors file, and no index: not JSON", "the index"));
   if (!parser.has_files()) {
-    return fail(DIST_DATA_LOSS, "is no safetensors file, and no index of such files: it has no \"%s\"",
+    return fail(DIST_DATA_LOSS, "is neither a safetensors file nor an index of such files: it has no \"%s\"",
                 kIndexFiles);
   }
   sort_by_name(entries_, by_name_, kNameOf);

@@ -11,20 +11,19 @@
 namespace dist {
 
 Status not_utf8(const char* what, const char* text) noexcept {
-  return invalid_argument("%s \"%s\" is not UTF-8, as all text in a safetensors file", what,
+  return invalid_argument("%s \"%s\" is not UTF-8, which a safetensors file requires", what,
                           Shown(text).c_str());
 }
 
 Status called_twice(const char* name) noexcept {
   return invalid_argument(
-      "two variables are called \"%s\": give them different names, or save them under others "
-      "(options->names)",
+      "two variables have the name \"%s\". Give them different names, or set options->names.",
       Shown(name).c_str());
 }
 
 Status NewTexts::add(const char* key, const char* text, bool own) {
   if (!own && std::strncmp(key, kOwnPrefix, sizeof kOwnPrefix - 1) == 0) {
-    return invalid_argument("metadata \"%s\": keys that begin with \"%s\" are libdist's own",
+    return invalid_argument("metadata \"%s\": keys that start with \"%s\" are reserved for libdist",
                             Shown(key).c_str(), kOwnPrefix);
   }
   texts_.push_back({std::pmr::string(key, memory_), std::pmr::string(text, memory_)});
@@ -36,7 +35,7 @@ Status NewTexts::check() const {
   NameIndex by_key(memory_);
   sort_by_name(texts_, by_key, kKeyOf);
   const char* const key = twice(texts_, by_key, kKeyOf);
-  return key == nullptr ? kOk : invalid_argument("metadata \"%s\" is given twice", Shown(key).c_str());
+  return key == nullptr ? kOk : invalid_argument("metadata key \"%s\" is set twice", Shown(key).c_str());
 }
 
 Status NewTexts::put(NewJson& json) const {

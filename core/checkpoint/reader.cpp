@@ -58,7 +58,7 @@ Status Checkpoint::open_file(const char* path) {
   }
   const auto size = static_cast<uint64_t>(file.size());
   if (size > kMaxHeaderBytes)
-    return fail(DIST_DATA_LOSS, "is no safetensors file, and longer than any index of such files");
+    return fail(DIST_DATA_LOSS, "is not a safetensors file, and too long for an index file");
   DIST_TRY(file.read_at(0, index_.make_room(static_cast<std::size_t>(size)), static_cast<std::size_t>(size)));
   DIST_TRY(index_.parse());
   has_index_ = true;
@@ -84,7 +84,7 @@ Status Checkpoint::open_shards(const char* given) {
     const char* const saved_by = files_.back().header().text(kSaveText);
     if (save != nullptr && (saved_by == nullptr || std::strcmp(save, saved_by) != 0)) {
       return fail(DIST_DATA_LOSS,
-                  "\"%s\" is of another save than the index: restore the shard that was there",
+                  "\"%s\" belongs to another checkpoint than the index. Restore the original shard.",
                   Shown(name).c_str());
     }
   }
@@ -136,7 +136,7 @@ Status Checkpoint::find(const char* name, FoundTensor* out) const noexcept {
         static_cast<std::size_t>(std::snprintf(others + used, sizeof others - used, "%s\"%s\"",
                                                i == 0 ? "" : ", ", Shown(tensors_[i].tensor->name).c_str()));
   }
-  return fail(DIST_NOT_FOUND, "there is no tensor \"%s\"; there are %zu: %s%s", Shown(name).c_str(),
+  return fail(DIST_NOT_FOUND, "the file has no tensor \"%s\". It has %zu: %s%s", Shown(name).c_str(),
               tensors_.size(), others, tensors_.size() > 4 ? ", ..." : "");
 }
 
@@ -144,7 +144,7 @@ namespace {
 
 Status check_dtype(const FoundTensor& tensor) noexcept {
   if (tensor.spec().dtype != 0) return kOk;
-  return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" is of dtype %s, which libdist does not have",
+  return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" has dtype %s, which libdist does not support",
               Shown(tensor.tensor->name).c_str(), tensor.tensor->dtype->name);
 }
 

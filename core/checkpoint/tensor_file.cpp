@@ -19,19 +19,20 @@ Status TensorFile::open(InputFile file) {
   file_ = std::move(file);
   const auto size = static_cast<uint64_t>(file_.size());
   if (size < kHeaderLengthBytes) {
-    return fail(DIST_DATA_LOSS, "is not a safetensors file, or was cut short: it has %" PRIu64 " bytes",
+    return fail(DIST_DATA_LOSS, "is not a safetensors file, or was truncated: it has only %" PRIu64 " bytes",
                 size);
   }
   uint64_t length = 0;
   DIST_TRY(file_.read_at(0, &length, sizeof length));
   if (length > kMaxHeaderBytes) {
     return fail(DIST_DATA_LOSS,
-                "is not a safetensors file: its header would have %" PRIu64
-                " bytes, and they have up to %" PRIu64,
+                "is not a safetensors file: its header claims %" PRIu64 " bytes, but at most %" PRIu64
+                " are allowed",
                 length, kMaxHeaderBytes);
   }
   if (length > size - kHeaderLengthBytes) {
-    return fail(DIST_DATA_LOSS, "was cut short: the header has %" PRIu64 " bytes, the file %" PRIu64, length,
+    return fail(DIST_DATA_LOSS,
+                "was truncated: the header claims %" PRIu64 " bytes, but the file has %" PRIu64, length,
                 size);
   }
   data_at_ = static_cast<int64_t>(kHeaderLengthBytes + length);
@@ -62,8 +63,7 @@ Status TensorFile::read_blocks(const StoredTensor& tensor, Place&& place, Use&& 
 Status TensorFile::compare(const StoredTensor& tensor, uint32_t checksum) noexcept {
   if (!tensor.has_checksum || checksum == tensor.checksum) return kOk;
   return fail(DIST_DATA_LOSS,
-              "tensor \"%s\": the data are not what was written: their checksum is %08" PRIx32
-              ", not %08" PRIx32,
+              "tensor \"%s\": the data is corrupt: its checksum is %08" PRIx32 ", but should be %08" PRIx32,
               Shown(tensor.name).c_str(), checksum, tensor.checksum);
 }
 

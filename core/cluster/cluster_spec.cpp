@@ -38,7 +38,7 @@ bool comes_again(const JsonTree& tree, const JsonTree::Value& member) noexcept {
 Status ClusterSpec::from_json(Memory& memory, const JsonTree& tree, const JsonTree::Value& value,
                               const char* what, Ref<ClusterSpec>* out) {
   if (value.kind != JsonKind::kObject) {
-    return invalid_argument("%s is %s; it is an object with a list of addresses for each job", what,
+    return invalid_argument("%s is %s, but must be an object with a list of addresses for each job", what,
                             name_of(value.kind));
   }
   SpecBuilder builder(memory);
@@ -47,8 +47,8 @@ Status ClusterSpec::from_json(Memory& memory, const JsonTree& tree, const JsonTr
     if (comes_again(tree, *job)) continue;
     if (job->kind != JsonKind::kList && job->kind != JsonKind::kObject) {
       return invalid_argument(
-          "%s has %s as the tasks of a job; they are a list, or an object by their indices", what,
-          name_of(job->kind));
+          "%s has %s as the tasks of a job, but they must be a list, or an object with the indices as keys",
+          what, name_of(job->kind));
     }
     DIST_TRY(add_tasks(tree, *job, builder));
   }
@@ -133,7 +133,7 @@ const ClusterSpec::Job* ClusterSpec::find(std::string_view wanted) const noexcep
 Status ClusterSpec::find(const char* name, const Job** out) const noexcept {
   *out = name == nullptr ? nullptr : find(std::string_view(name));
   if (*out != nullptr) return kOk;
-  if (name == nullptr) return invalid_argument("no job is named, and the task of this process is not known");
+  if (name == nullptr) return invalid_argument("no job was given, and the task of this process is unknown");
   return invalid_argument("the cluster has no job \"%s\"", Shown(name).c_str());
 }
 

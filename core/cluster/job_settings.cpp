@@ -40,7 +40,8 @@ Status read_transport(int32_t* out) noexcept {
   for (const auto& each : kWords) {
     if (std::strcmp(text, each.word) == 0) return *out = each.transport, kOk;
   }
-  return invalid_argument("DIST_TRANSPORT is \"%s\"; it is auto, none, grpc or gloo", Shown(text).c_str());
+  return invalid_argument("DIST_TRANSPORT is \"%s\", but must be auto, none, grpc or gloo",
+                          Shown(text).c_str());
 }
 
 Status read_replicas(int32_t* out) noexcept {
@@ -50,8 +51,9 @@ Status read_replicas(int32_t* out) noexcept {
   const char* const end = text + std::strlen(text);
   const auto [at, error] = std::from_chars(text, end, *out);
   if (error == std::errc() && at == end && *out >= 1 && *out <= DIST_MAX_REPLICAS) return kOk;
-  return invalid_argument("DIST_REPLICAS is \"%s\"; it is how many replicas each worker has, 1 to %d",
-                          Shown(text).c_str(), DIST_MAX_REPLICAS);
+  return invalid_argument(
+      "DIST_REPLICAS is \"%s\", but must be the number of replicas of each worker, 1 to %d",
+      Shown(text).c_str(), DIST_MAX_REPLICAS);
 }
 
 Status read_lease(int64_t* out) noexcept {
@@ -64,7 +66,7 @@ Status read_lease(int64_t* out) noexcept {
   const char* const end = text + std::strlen(text);
   const auto [at, error] = std::from_chars(text, end, seconds, std::chars_format::fixed);
   if (error != std::errc() || at != end || !(seconds >= kLeast && seconds <= kMost)) {
-    return invalid_argument("DIST_LEASE_SECONDS is \"%s\"; it is a number from 0.1 to 3600",
+    return invalid_argument("DIST_LEASE_SECONDS is \"%s\", but must be a number from 0.1 to 3600",
                             Shown(text).c_str());
   }
   *out = std::llround(seconds * 1e9);
@@ -76,7 +78,7 @@ Status read_flag(const char* name, bool* out) noexcept {
   DIST_TRY(text_of(name, &text));
   if (text == nullptr) return kOk;
   if (std::strcmp(text, "0") != 0 && std::strcmp(text, "1") != 0)
-    return invalid_argument("%s is \"%s\"; it is 0 or 1", name, Shown(text).c_str());
+    return invalid_argument("%s is \"%s\", but must be 0 or 1", name, Shown(text).c_str());
   *out = *text == '1';
   return kOk;
 }

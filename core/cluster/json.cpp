@@ -43,7 +43,7 @@ class JsonTree::Handler {
     const std::string_view number(text, length);
     // RapidJSON accepts these too, but Python does not.
     if (number == "Inf" || number == "-Inf" || number == "-NaN") {
-      status_ = invalid_argument("%s is not JSON: -NaN and Inf are no numbers there", what_);
+      status_ = invalid_argument("%s is not JSON: -NaN and Inf are not numbers in JSON", what_);
       return false;
     }
     return add(JsonKind::kNumber, number);
@@ -83,8 +83,7 @@ class JsonTree::Handler {
   }
   bool begin(JsonKind kind) {
     if (depth_ == DIST_MAX_CLUSTER_DEPTH) {
-      status_ = invalid_argument("%s has more than %d objects and lists in each other", what_,
-                                 DIST_MAX_CLUSTER_DEPTH);
+      status_ = invalid_argument("%s nests more than %d objects and lists", what_, DIST_MAX_CLUSTER_DEPTH);
       return false;
     }
     if (!add(kind, {})) return false;
@@ -108,7 +107,7 @@ Status JsonTree::parse(const char* text, const char* what) {
   constexpr std::size_t kMost = DIST_MAX_CLUSTER_TEXT_BYTES - 1;
   const std::size_t size = length_up_to(text, kMost);
   if (size > kMost) {
-    return invalid_argument("%s has more than %zu bytes, the most that is read", what, kMost);
+    return invalid_argument("%s has more than %zu bytes, which is the limit", what, kMost);
   }
   values_.clear();
   text_.reserve(size + kEndBytes);

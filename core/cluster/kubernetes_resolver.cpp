@@ -57,7 +57,7 @@ class Pods {
   Status read(const KubernetesOptions& options, Ref<ClusterSpec>* out) {
     const char* const host = given_or(options.host_name, "HOSTNAME");
     if (host == nullptr) {
-      return failed_precondition("HOSTNAME is not in the environment; give host_name as an option");
+      return failed_precondition("HOSTNAME is not set in the environment. Set host_name as an option.");
     }
     DIST_TRY(read_host(host));
     DIST_TRY(read_count(options));
@@ -89,17 +89,18 @@ class Pods {
     if (count_ == 0) {
       const char* const text = given_or(nullptr, "WORLD_SIZE");
       if (text == nullptr) {
-        return failed_precondition("WORLD_SIZE is not in the environment; give num_workers as an option");
+        return failed_precondition("WORLD_SIZE is not set in the environment. Set num_workers as an option.");
       }
       DIST_TRY(int_of(text, "WORLD_SIZE", &count_));
     }
     if (count_ >= 1 && count_ <= DIST_MAX_CLUSTER_TASKS) return kOk;
-    return invalid_argument("the number of workers is %d; it is in 1 .. %d", count_, DIST_MAX_CLUSTER_TASKS);
+    return invalid_argument("the number of workers is %d, but must be 1 to %d", count_,
+                            DIST_MAX_CLUSTER_TASKS);
   }
 
   Status read_index(const KubernetesOptions& options) noexcept {
     first_ = options.first_index;
-    if (first_ < 0) return invalid_argument("first_index is %d; it is at least 0", first_);
+    if (first_ < 0) return invalid_argument("first_index is %d, but must be at least 0", first_);
     int32_t number = options.index;
     if (number == DIST_TASK_UNSET) {
       number = ordinal_;
@@ -139,7 +140,7 @@ class Pods {
     }
     const int32_t port = options.port == 0 ? kDefaultPort : options.port;
     if (port < 1 || port > kLastPort)
-      return invalid_argument("port is %d; it is in 1 .. %d", port, kLastPort);
+      return invalid_argument("port is %d, but must be 1 to %d", port, kLastPort);
     char digits[16];
     std::snprintf(digits, sizeof digits, ":%d", port);
     rest->append(digits);

@@ -20,7 +20,7 @@ Status no_integer(std::string_view text, const char* what) noexcept {
   char quoted[kQuoted];
   std::snprintf(quoted, sizeof quoted, "%.*s", static_cast<int>(std::min(text.size(), kQuoted - 1)),
                 text.data());
-  return invalid_argument("%s is \"%s\"; it must be an integer of 32 bits", what, Shown(quoted).c_str());
+  return invalid_argument("%s is \"%s\", but must be an integer of 32 bits", what, Shown(quoted).c_str());
 }
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
@@ -97,7 +97,8 @@ Status int_of(const JsonTree::Value& value, const char* what, int32_t* out) noex
     case JsonKind::kFalse: return *out = 0, kOk;
     case JsonKind::kText: return int_of(value.text, what, out);
     case JsonKind::kNumber: break;
-    default: return invalid_argument("%s is %s; it must be an integer of 32 bits", what, name_of(value.kind));
+    default:
+      return invalid_argument("%s is %s, but must be an integer of 32 bits", what, name_of(value.kind));
   }
   if (is_integer(value.text)) return int_of(value.text, what, out);
   const double number = std::trunc(double_of(value.text));
@@ -123,7 +124,7 @@ Status str_of(const JsonTree::Value& value, const char* what, char* out, std::si
         text = {number, static_cast<std::size_t>(write_float(double_of(text), number, sizeof number))};
       }
       break;
-    default: return invalid_argument("%s is %s; it is a text", what, name_of(value.kind));
+    default: return invalid_argument("%s is %s, but must be a string", what, name_of(value.kind));
   }
   if (text.size() >= size) return too_long(what, size);
   if (text.find('\0') != std::string_view::npos) return invalid_argument("%s has a NUL inside", what);

@@ -58,7 +58,7 @@ Status check(const ResolverOptions& options) noexcept {
   DIST_TRY(check_given(options.environment, DIST_MAX_ADDRESS_BYTES, "environment"));
   DIST_TRY(check_given(options.session_address, DIST_MAX_ADDRESS_BYTES, "session_address"));
   if (options.num_accelerators < 0) {
-    return invalid_argument("num_accelerators is %d; it is at least 0", options.num_accelerators);
+    return invalid_argument("num_accelerators is %d, but must be at least 0", options.num_accelerators);
   }
   if (options.tf_config != nullptr &&
       std::memchr(options.tf_config, '\0', DIST_MAX_CLUSTER_TEXT_BYTES) == nullptr) {

@@ -26,8 +26,8 @@ bool has(const ClusterSpec& spec, std::string_view job) noexcept { return spec.f
 
 Status at_most_one(const ClusterSpec& spec, std::string_view job) noexcept {
   if (count(spec, job) <= 1) return kOk;
-  return invalid_argument("the cluster has %d tasks of job \"%.*s\"; it has one at most", count(spec, job),
-                          static_cast<int>(job.size()), job.data());
+  return invalid_argument("the cluster has %d tasks of job \"%.*s\", but at most one is allowed",
+                          count(spec, job), static_cast<int>(job.size()), job.data());
 }
 
 Status no_such_type(const char* call, const char* type) noexcept {
@@ -40,26 +40,26 @@ Status no_such_type(const char* call, const char* type) noexcept {
 Status validate(const ClusterSpec& spec, const char* type, int32_t id) noexcept {
   for (const ClusterSpec::Job& job : spec.jobs()) {
     if (!is_known(spec.name(job))) {
-      return invalid_argument("the cluster has a job \"%s\"; jobs are chief, worker, ps and evaluator",
+      return invalid_argument("the cluster has a job \"%s\", but jobs must be chief, worker, ps or evaluator",
                               Shown(spec.name(job)).c_str());
     }
   }
   if (type != nullptr && !is_known(type)) {
-    return invalid_argument("the task type is \"%s\"; it is chief, worker, ps or evaluator",
+    return invalid_argument("the task type is \"%s\", but must be chief, worker, ps or evaluator",
                             Shown(type).c_str());
   }
   if (type != nullptr && !has(spec, type) && type != kEvaluator) {
-    return invalid_argument("the task type is \"%s\", and the cluster has no such job", type);
+    return invalid_argument("the task type is \"%s\", but the cluster has no such job", type);
   }
   DIST_TRY(at_most_one(spec, kChief));
   DIST_TRY(at_most_one(spec, kEvaluator));
   if (type == nullptr || !has(spec, type)) return kOk;
   if (id == DIST_TASK_UNSET) return invalid_argument("the task of job \"%s\" has no id", type);
   const int32_t n = count(spec, type);
-  if (n == 0 && id >= 0) return invalid_argument("the task id is %d, and job \"%s\" has no tasks", id, type);
+  if (n == 0 && id >= 0) return invalid_argument("the task id is %d, but job \"%s\" has no tasks", id, type);
   if (id >= n) {
-    return invalid_argument("the task id is %d, and job \"%s\" has %d task%s, whose ids are 0 to %d", id,
-                            type, n, n == 1 ? "" : "s", n - 1);
+    return invalid_argument("the task id is %d, but job \"%s\" has %d task%s, with ids 0 to %d", id, type, n,
+                            n == 1 ? "" : "s", n - 1);
   }
   return kOk;
 }
@@ -77,7 +77,7 @@ Status collective_leader(const ClusterSpec& spec, const char* type, int32_t id, 
   if (is(type, kEvaluator)) return kOk;
   if (has(spec, kChief)) return *out = "/job:chief/replica:0/task:0", kOk;
   if (has(spec, kWorker)) return *out = "/job:worker/replica:0/task:0", kOk;
-  return invalid_argument("the cluster has neither a chief nor workers, so nobody leads its collectives");
+  return invalid_argument("the cluster has neither a chief nor workers, so no task can lead its collectives");
 }
 
 Status coordination_leader(const ClusterSpec& spec, const char** out) noexcept {
@@ -86,7 +86,8 @@ Status coordination_leader(const ClusterSpec& spec, const char** out) noexcept {
   if (has(spec, kPs)) return *out = "/job:ps/replica:0/task:0", kOk;
   if (has(spec, kChief)) return *out = "/job:chief/replica:0/task:0", kOk;
   if (has(spec, kWorker)) return *out = "/job:worker/replica:0/task:0", kOk;
-  return invalid_argument("the cluster has neither ps, chief nor workers, so nobody leads its coordination");
+  return invalid_argument(
+      "the cluster has neither ps, chief nor workers, so no task can lead its coordination");
 }
 
 Status worker_count(const ClusterSpec& spec, const char* type, int32_t* out) noexcept {

@@ -58,8 +58,8 @@ class HostList {
     char quoted[kQuoted];
     quote(text, quoted);
     return invalid_argument(
-        "the list of hosts has \"%s\" in brackets; it must be one number, or two with a dash between "
-        "them, as 01-03, each of digits alone and below 2^31 (32 bits with the sign)",
+        "the list of hosts has \"%s\" in brackets, but must be one number, or two with a dash between them, "
+        "as 01-03, each of digits alone and below 2^31 (32 bits with the sign)",
         Shown(quoted).c_str());
   }
 

@@ -16,12 +16,12 @@ constexpr int32_t kLastPort = 65535;
 Status variable(const char* name, const char** out) noexcept {
   *out = environment_text(name);
   if (*out != nullptr) return kOk;
-  return failed_precondition("%s is not in the environment, so this is no Slurm step; give it as an option",
-                             name);
+  return failed_precondition(
+      "%s is not set in the environment, so this process is not in a Slurm step. Set it as an option.", name);
 }
 
 Status at_least_0(int32_t number, const char* name) noexcept {
-  return number >= 0 ? kOk : invalid_argument("%s is %d; it is at least 0", name, number);
+  return number >= 0 ? kOk : invalid_argument("%s is %d, but must be at least 0", name, number);
 }
 
 // The plural ending for messages: "1 task", "2 tasks".
@@ -79,7 +79,7 @@ Status SlurmStep::add_hosts(std::span<std::pmr::string> hosts, std::span<const i
   const std::size_t n = hosts.size();
   if (n == 0) return invalid_argument("the Slurm step has no host: %s is a list of none", hosts_source_);
   if (on_each == 0 && tasks.size() != n) {
-    return invalid_argument("%s has %zu host%s, and %s has %zu number%s; both must be equally long",
+    return invalid_argument("%s has %zu host%s, and %s has %zu number%s, but both must be equally long",
                             hosts_source_, n, s_of(n), tasks_source_, tasks.size(), s_of(tasks.size()));
   }
   hosts_.reserve(n);

@@ -23,10 +23,10 @@ Status look_up(const JsonTree& tree, const JsonTree::Value& value, std::string_v
         has = has || (one->kind == JsonKind::kText && one->text == key);
       }
       break;
-    default: return invalid_argument("%s is %s; it is an object", what, name_of(value.kind));
+    default: return invalid_argument("%s is %s, but must be an object", what, name_of(value.kind));
   }
   if (!has) return kOk;
-  return invalid_argument("%s is %s that has \"%.*s\"; it is an object", what, name_of(value.kind),
+  return invalid_argument("%s is %s that has \"%.*s\", but must be an object", what, name_of(value.kind),
                           static_cast<int>(key.size()), key.data());
 }
 
@@ -66,7 +66,7 @@ class TfConfigResolver final : public ClusterResolver {
     int32_t number = 0;
     DIST_TRY(int_of(*index, "the index of the task in TF_CONFIG", &number));
     if (number == DIST_TASK_UNSET) {
-      return invalid_argument("the index of the task in TF_CONFIG is %d, which says that no task is given",
+      return invalid_argument("the index of the task in TF_CONFIG is %d, which means that no task is set",
                               number);
     }
     *out = {number, source()};
@@ -92,7 +92,7 @@ class TfConfigResolver final : public ClusterResolver {
     const char* const job = asked.type != nullptr ? asked.type : type.is_set ? type.text : nullptr;
     if (job != nullptr && id.number == DIST_TASK_UNSET && cluster->find(job) != nullptr) {
       return invalid_argument(
-          "\"index\" is missing in \"task\" of TF_CONFIG, so that the task of job \"%s\" is not known",
+          "\"index\" is missing in \"task\" of TF_CONFIG, so the task of job \"%s\" is unknown",
           Shown(job).c_str());
     }
     const char* address = nullptr;
@@ -134,7 +134,7 @@ class TfConfigResolver final : public ClusterResolver {
     DIST_TRY(look_up(tree, tree.root(), key, kVariable, &value));
     if (value == nullptr || value->kind == JsonKind::kNull) return kOk;
     if (value->kind != JsonKind::kText) {
-      return invalid_argument("\"%s\" in TF_CONFIG is %s; it is a text", key, name_of(value->kind));
+      return invalid_argument("\"%s\" in TF_CONFIG is %s, but must be a string", key, name_of(value->kind));
     }
     return out->set(value->text, source(), key);
   }

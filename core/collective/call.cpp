@@ -65,7 +65,7 @@ Status Call::check_op_of(std::size_t t) const noexcept {
     DIST_TRY(check_op(op, dtype));
   }
   if (traits().prefixes && op == DIST_REDUCE_MEAN) {
-    return invalid_argument("a scan has no MEAN: scan SUM, and divide");
+    return invalid_argument("op is MEAN, which dist_scan() does not support. Use SUM and divide.");
   }
   if (numerics != DIST_NUMERICS_REPRODUCIBLE) return kOk;
   const bool sums = op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN;
@@ -76,8 +76,8 @@ Status Call::check_op_of(std::size_t t) const noexcept {
   if (exact && op != DIST_REDUCE_USER && weights == nullptr) return kOk;
   if (sums && real && !traits().prefixes) return kOk;
   return fail(DIST_UNIMPLEMENTED,
-              "numerics REPRODUCIBLE of %s %s %s: only SUM and MEAN of f16, bf16, f32, f64 can be; use "
-              "ORDERED or TREE",
+              "numerics REPRODUCIBLE does not support %s %s %s, only SUM and MEAN of f16, bf16, f32 and f64. "
+              "Use ORDERED or TREE.",
               collective_name(collective), op_name(op), dtype_name(dtype));
 }
 
@@ -104,7 +104,7 @@ Status Call::check_elements_of(std::size_t t) const noexcept {
 Status Call::check_options(int me, int size) noexcept {
   DIST_TRY(check_numerics(numerics));
   if (contributions > DIST_MAX_CONTRIBUTIONS) {
-    return invalid_argument("contributions is %zu; a sum has at most %d", contributions,
+    return invalid_argument("contributions is %zu, but must be at most %d", contributions,
                             DIST_MAX_CONTRIBUTIONS);
   }
   if (!reduces() && contributions > 1) {
@@ -112,16 +112,18 @@ Status Call::check_options(int me, int size) noexcept {
                             collective_name(collective));
   }
   if (traits().prefixes && contributions > 1) {
-    return invalid_argument("contributions is %zu; a scan takes one tensor from each replica", contributions);
+    return invalid_argument("contributions is %zu, but a scan takes one tensor from each replica",
+                            contributions);
   }
   if (traits().prefixes && kind != DIST_SCAN_INCLUSIVE && kind != DIST_SCAN_EXCLUSIVE) {
     return invalid_argument("kind is %d: use DIST_SCAN_INCLUSIVE or EXCLUSIVE", kind);
   }
   if (weights != nullptr) {
-    if (op != DIST_REDUCE_MEAN) return invalid_argument("weights belong to MEAN, and op is %s", op_name(op));
+    if (op != DIST_REDUCE_MEAN)
+      return invalid_argument("weights are set, but op is %s. Only MEAN uses weights.", op_name(op));
     for (std::size_t j = 0; j < lists(); ++j) {
       if (!(weights[j] >= 0) || std::isinf(weights[j])) {
-        return invalid_argument("weights[%zu] is %g; a weight is 0 or more, and finite", j, weights[j]);
+        return invalid_argument("weights[%zu] is %g, but must be finite and 0 or more", j, weights[j]);
       }
     }
   }
@@ -134,19 +136,19 @@ Status Call::check_options(int me, int size) noexcept {
                             kMostElementBytes);
   }
   if (rooted() && (root < 0 || root >= size)) {
-    return invalid_argument("root is %d; a rank in this group is 0 to %d", root, size - 1);
+    return invalid_argument("root is %d, but must be a rank of this group, 0 to %d", root, size - 1);
   }
   if (traits().pairs()) {
     for (const int32_t rank : {destination, source}) {
       if (rank < -1 || rank >= size) {
-        return invalid_argument("%s is %d; a rank is 0 to %d, and -1 is nobody",
+        return invalid_argument("%s is %d, but must be a rank from 0 to %d, or -1 for none",
                                 rank == destination ? "destination" : "source", rank, size - 1);
       }
     }
   }
   if (n == 0) return kOk;
   if (n > most_of<dist_tensor>() / lists()) {
-    return invalid_argument("n is %zu: so many tensors fit into no memory", n);
+    return invalid_argument("n is %zu, which is more tensors than memory can hold", n);
   }
   if (gives(me) && in == nullptr) {
     return invalid_argument(
@@ -169,8 +171,8 @@ Status Call::check_input(std::size_t t, TensorSize* size) noexcept {
     strided = strided || !more_size.contiguous;
     if (more.dtype != in[t].dtype || !same_shape(more, in[t])) {
       return invalid_argument(
-          "in[%zu] and in[%zu] are contributions to one sum; their shapes and dtypes must be equal", t,
-          j * n + t);
+          "in[%zu] and in[%zu] are contributions to the same sum, so they must have the same dtype and shape",
+          t, j * n + t);
     }
   }
   return kOk;
@@ -194,13 +196,13 @@ Status Call::check_shapes(std::size_t t, int size) const noexcept {
   }
   const dist_tensor& any = in != nullptr ? in[t] : out[t];
   if (any.ndim == 0) {
-    return invalid_argument("tensor %zu is a scalar; %s needs a dimension to cut or join along", t,
+    return invalid_argument("tensor %zu is a scalar, but %s needs a dimension to split or join along", t,
                             collective_name(collective));
   }
   const int32_t along = axis_of(t);
   if (along < 0 || along >= any.ndim) {
-    return invalid_argument("axis is %d; tensor %zu has %d dimensions, so it is %d to %d", axis, t, any.ndim,
-                            -any.ndim, any.ndim - 1);
+    return invalid_argument("axis is %d, but tensor %zu has %d dimensions. The axis must be %d to %d.", axis,
+                            t, any.ndim, -any.ndim, any.ndim - 1);
   }
   if (in != nullptr && out != nullptr) {
     bool fit = in[t].ndim == out[t].ndim;
@@ -212,8 +214,9 @@ Status Call::check_shapes(std::size_t t, int size) const noexcept {
   if (splits == nullptr) {
     if (whole % size == 0) return kOk;
     return invalid_argument(
-        "tensor %zu: %lld along the axis is no multiple of %d replicas; give options->splits", t,
-        static_cast<long long>(whole), size);
+        "tensor %zu: its size along the axis, %lld, is not a multiple of the %d replicas. Pass "
+        "options->splits to split it unevenly.",
+        t, static_cast<long long>(whole), size);
   }
   int64_t left = whole;
   for (int r = 0; r < size; ++r) {
@@ -236,18 +239,21 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
         in_size.bytes == out_size.bytes) {
       continue;
     }
-    return invalid_argument("in[%zu] and out[%zu] overlap without being the same; give one buffer or two",
-                            j * n + t, t);
+    return invalid_argument(
+        "in[%zu] and out[%zu] overlap partially. Use the same buffer for both, or separate buffers.",
+        j * n + t, t);
   }
   if (whole && in[t].data == out[t].data && in_size.bytes != 0) {
     if (!same_view(in[t], in_size, out[t], out_size)) {
       return invalid_argument(
-          "tensor %zu: in and out overlap, since they begin at one address but have other strides", t);
+          "tensor %zu: in and out start at the same address but have different strides. Use equal strides or "
+          "separate buffers.",
+          t);
     }
     if (in_size.bytes == out_size.bytes) return kOk;
     return invalid_argument(
-        "tensor %zu: in place needs one dtype, and %s becomes %s here; give another buffer for out", t,
-        dtype_name(in[t].dtype), dtype_name(out[t].dtype));
+        "tensor %zu: in and out share a buffer, but the result of %s is %s. Use a separate buffer for out.",
+        t, dtype_name(in[t].dtype), dtype_name(out[t].dtype));
   }
   in_place = false;
   const bool dense = in_size.contiguous && out_size.contiguous;
@@ -256,8 +262,8 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
   // A part may be at its own place in the whole. This is checked when the sizes of all members are known.
   if (traits().may_lie_inside() && (dense || steps_alike(in[t], out[t]))) return kOk;
   return invalid_argument(
-      whole ? "tensor %zu: in and out overlap without being the same; give one buffer or two"
-            : "tensor %zu: in and out overlap; give two buffers",
+      whole ? "tensor %zu: in and out overlap partially. Use the same buffer for both, or separate buffers."
+            : "tensor %zu: in and out overlap. Use separate buffers.",
       t);
 }
 

@@ -336,7 +336,7 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
 
 Status not_over_workers(const char* what) noexcept {
   return fail(DIST_UNIMPLEMENTED,
-              "%s cannot be made over several workers; use one process, or blocking collectives", what);
+              "%s is not supported across several workers. Use one process, or blocking collectives.", what);
 }
 
 ErrorRecord refusal(const Group& group, Collective collective, const char* tag, int64_t sequence,
@@ -350,8 +350,8 @@ ErrorRecord refusal(const Group& group, Collective collective, const char* tag, 
   char of_group[32] = "";
   if (report.group != 0) std::snprintf(of_group, sizeof of_group, " of group %d", report.group);
   std::snprintf(report.message, sizeof report.message, "%s #%lld%s%s%s%s: %.900s",
-                collective_name(collective), static_cast<long long>(sequence), tagged ? " (tag " : "",
-                report.tag, tagged ? ")" : "", of_group, why.message);
+                collective_name(collective), static_cast<long long>(sequence), tagged ? " (tag \"" : "",
+                report.tag, tagged ? "\")" : "", of_group, why.message);
   return report;
 }
 

@@ -207,7 +207,7 @@ class Pass {
 Status check(const Call& call, const Update& update) noexcept {
   if (call.strided) return invalid_argument("dist_reduce_apply(): tensors must be row-major without gaps");
   if (!(update.clip_norm >= 0) || std::isinf(update.clip_norm)) {
-    return invalid_argument("dist_reduce_apply(): clip_norm is %g; it is 0 (no clip), or positive",
+    return invalid_argument("dist_reduce_apply(): clip_norm is %g, but must be 0 (no clip), or positive",
                             update.clip_norm);
   }
   if (update.num_states > kMaxStates) {

@@ -36,6 +36,8 @@ class Text {
       buffer_[end - 1] = '\0';
   }
 
+  bool ends_with(char last) const noexcept { return used_ > 0 && buffer_[used_ - 1] == last; }
+
  private:
   // Whether the character that begins at `at` is complete.
   bool whole(std::size_t at) const noexcept {
@@ -58,38 +60,62 @@ class MemberLines {
  public:
   explicit MemberLines(const Evidence& evidence) noexcept : evidence_(evidence) {}
 
+  // The lines of all members whom the message has not named yet.
   void print(Text& text) const noexcept {
     const auto n = evidence_.signatures.size();
+    const char* separator = text.ends_with('.') ? " Details: " : ". Details: ";
     for (std::size_t i = 0; i < n; ++i) {
-      if (first_alike(i) != i) continue;
-      text.add("; ");
-      ids(text, i);
+      if (first_alike(i) != i || named_[i]) continue;
+      text.add("%s", separator);
+      ids(text, i, n);
       line(text, i);
+      separator = "; ";
     }
   }
 
-  // Formats "replica 3" or "replicas 3, 5-7": all members whose line equals that of `like`.
-  void ids(Text& text, std::size_t like) const noexcept {
+  // Formats "replica 3" or "replicas 3, 5-7": all members whose line equals that of `member`. print() omits them.
+  void name(Text& text, std::size_t member) noexcept {
+    // The reason follows the names, so they must leave room for it.
+    constexpr std::size_t kMostRanges = 8;
+    const std::size_t first = first_alike(member);
+    ids(text, first, kMostRanges);
+    named_[first] = true;
+  }
+
+  // Makes print() omit the member, unless other members have the same line.
+  void leave_out(std::size_t member) noexcept {
+    std::size_t members = 0;
+    for (std::size_t i = 0; i < evidence_.signatures.size(); ++i) members += alike(i, member);
+    named_[first_alike(member)] = members == 1;
+  }
+
+ private:
+  void ids(Text& text, std::size_t first, std::size_t most_ranges) const noexcept {
     const auto n = evidence_.signatures.size();
     std::size_t members = 0;
-    for (std::size_t i = like; i < n; ++i) members += first_alike(i) == like;
+    for (std::size_t i = first; i < n; ++i) members += first_alike(i) == first;
     text.add(members == 1 ? "%s " : "%ss ", evidence_.naming.word());
     const char* separator = "";
-    for (std::size_t i = like; i < n; ++i) {
-      if (first_alike(i) != like) continue;
+    std::size_t ranges = 0;
+    for (std::size_t i = first; i < n; ++i) {
+      if (first_alike(i) != first) continue;
+      if (ranges++ == most_ranges) {
+        text.add(" and %zu more", members);
+        return;
+      }
       std::size_t last = i;
-      while (last + 1 < n && first_alike(last + 1) == like &&
+      while (last + 1 < n && first_alike(last + 1) == first &&
              name_of(evidence_, last + 1).number() == name_of(evidence_, last).number() + 1) {
         ++last;
       }
       text.add("%s%d", separator, name_of(evidence_, i).number());
       if (last > i) text.add("-%d", name_of(evidence_, last).number());
       separator = ", ";
+      members -= last - i + 1;
       i = last;
     }
   }
 
- private:
   void line(Text& text, std::size_t member) const noexcept {
     const Signature* signature = evidence_.signatures[member];
     if (signature == nullptr) {
@@ -99,7 +125,7 @@ class MemberLines {
     char what[160];
     describe(*signature, what, sizeof what);
     text.add(": %s", what);
-    if (signature->tag[0] != '\0') text.add(" (tag %s)", signature->tag);
+    if (signature->tag[0] != '\0') text.add(" (tag \"%s\")", signature->tag);
   }
 
   bool alike(std::size_t a, std::size_t b) const noexcept {
@@ -117,6 +143,7 @@ class MemberLines {
   }
 
   const Evidence& evidence_;
+  bool named_[DIST_MAX_REPLICAS] = {};  // by the first member with that line
 };
 
 void add_shape(Text& text, const Signature& signature) noexcept {
@@ -150,7 +177,11 @@ int majority_of(std::span<const Signature* const> signatures, std::size_t* out_f
   return best;
 }
 
-void write_left(const Evidence& evidence, std::size_t member, ErrorRecord& error, Text& text) noexcept {
+// Ends the reason in a message with what to do about it, which is the report's hint too.
+void add_hint(Text& text, const ErrorRecord& error) noexcept { text.add(". %s", error.hint); }
+
+void write_left(const Evidence& evidence, std::size_t member, MemberLines& lines, ErrorRecord& error,
+                Text& text) noexcept {
   const Signature& signature = *evidence.signatures[member];
   error.code = DIST_ABORTED;
   const char* const word = evidence.naming.word();
@@ -159,12 +190,15 @@ void write_left(const Evidence& evidence, std::size_t member, ErrorRecord& error
     text.add("%s %d failed with %s: %s", word, name_of(evidence, member).number(),
              status_name(signature.returned),
              failure != nullptr && failure->message[0] != '\0' ? failure->message : "it gave no reason");
+    lines.leave_out(member);
     hint_to_mend(error, name_of(evidence, member));
   } else {
-    text.add("%s %d returned early", word, name_of(evidence, member).number());
+    lines.name(text, member);
+    text.add(" returned early");
     Text(error.hint)
-        .add("every %s must make the same collectives: one without input takes part with an empty batch",
-             word);
+        .add("All %ss must call the same collectives; a %s without input takes part with an empty batch.",
+             word, word);
+    add_hint(text, error);
   }
   Text(error.received).add("returned %s", status_name(signature.returned));
 }
@@ -177,18 +211,32 @@ void add_tag(Text text, const Signature& signature) noexcept {
   }
 }
 
+// Whether both call the same collective with one tensor, and only its dtype or shape differs.
+bool only_tensor_differs(const Signature& a, const Signature& b) noexcept {
+  return a.collective == b.collective && a.tensors == 1 && b.tensors == 1 &&
+         (a.dtype != b.dtype || a.ndim != b.ndim || std::memcmp(a.shape, b.shape, sizeof a.shape) != 0) &&
+         a.op == b.op && a.root == b.root && a.kind == b.kind && a.element_bytes == b.element_bytes &&
+         a.axis == b.axis && a.contributes == b.contributes && a.weighted == b.weighted &&
+         a.numerics == b.numerics && a.asynchronous == b.asynchronous && a.function == b.function &&
+         std::strcmp(a.tag, b.tag) == 0;
+}
+
+void add_tensor(Text& text, const Signature& signature) noexcept {
+  text.add("%s", dtype_name(signature.dtype));
+  add_shape(text, signature);
+}
+
 // write_disagreement() and write_deadline() return the culprit's rank, or -1 if there is none.
-int write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
+int write_disagreement(const Evidence& evidence, MemberLines& lines, ErrorRecord& error,
+                       Text& text) noexcept {
   const auto signatures = evidence.signatures;
   std::size_t followers = 0;
   const int reference = majority_of(signatures, &followers);
   const Signature& expected = *signatures[static_cast<std::size_t>(reference)];
   // If no digests differ, the caller has found a difference that the signatures do not contain.
   int culprit = reference;
-  std::size_t differing = 0;
-  for (std::size_t i = 0; i < signatures.size(); ++i) {
-    if (signatures[i] == nullptr || signatures[i]->digest == expected.digest) continue;
-    if (differing++ == 0) culprit = static_cast<int>(i);
+  for (std::size_t i = signatures.size(); i-- > 0;) {
+    if (signatures[i] != nullptr && signatures[i]->digest != expected.digest) culprit = static_cast<int>(i);
   }
   const Signature& received = *signatures[static_cast<std::size_t>(culprit)];
   error.code = DIST_INVALID_ARGUMENT;
@@ -198,21 +246,47 @@ int write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text)
     add_tag(Text(error.expected), expected);
     add_tag(Text(error.received), received);
   }
-  // If both texts are equal, the signatures differ in something that the texts omit.
+  const char* const word = evidence.naming.word();
+  Text hint(error.hint);
+  if (culprit != reference) {
+    lines.name(text, static_cast<std::size_t>(culprit));
+  } else {
+    text.add("%s %d", word, name_of(evidence, static_cast<std::size_t>(culprit)).number());
+  }
   if (std::strcmp(error.expected, error.received) == 0) {
+    // The signatures differ in something that the texts leave out.
     Text(error.received)
         .add("%s, but with %s%s", error.expected, traits_of(expected.collective).beyond_words,
              expected.asynchronous == 2 ? ", or another bytes_per_pack" : "");
+    text.add(" called %s than ", error.received);
+    if (culprit != reference) {
+      lines.name(text, static_cast<std::size_t>(reference));
+    } else {
+      text.add("another %s", word);
+    }
+  } else if (only_tensor_differs(expected, received)) {
+    text.add(" passed ");
+    add_tensor(text, received);
+    text.add(", but ");
+    lines.name(text, static_cast<std::size_t>(reference));
+    text.add(" passed ");
+    add_tensor(text, expected);
+    hint.add("All %ss must pass the same dtype and shape", word);
+    if (expected.axis >= 0 && expected.collective != Collective::kReduceScatter)
+      hint.add(", except for the size along axis %d", expected.axis);
+    hint.add(".");
+  } else {
+    text.add(" called %s, but ", error.received);
+    lines.name(text, static_cast<std::size_t>(reference));
+    text.add(" called %s", error.expected);
   }
-  const char* const word = evidence.naming.word();
-  text.add("the %ss disagree: %s %d%s came for %s, expected %s", word, word,
-           name_of(evidence, static_cast<std::size_t>(culprit)).number(),
-           differing > 1 ? " (and others)" : "", error.received, error.expected);
-  Text(error.hint).add("make every %s call the same collectives in the same order, with equal tensors", word);
+  if (error.hint[0] == '\0')
+    hint.add("All %ss must call the same collectives in the same order, with the same arguments.", word);
+  add_hint(text, error);
   return culprit;
 }
 
-int write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
+int write_deadline(const Evidence& evidence, MemberLines& lines, ErrorRecord& error, Text& text) noexcept {
   error.code = DIST_DEADLINE_EXCEEDED;
   const auto n = evidence.signatures.size();
   std::size_t missing = n;
@@ -224,25 +298,27 @@ int write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noe
   if (of_run) {
     text.add("the %s's deadline", evidence.naming.run());
     if (evidence.given_ns > 0) text.add(" of %s", DurationText(evidence.given_ns).text);
-    text.add(" is over");
-    if (evidence.waited_ns > 0) text.add(", after %s of waiting here", waited.text);
-  } else {
-    text.add("the deadline of %s is over", waited.text);
+    text.add(" expired");
+    if (evidence.waited_ns > 0) text.add(" after %s of waiting here", waited.text);
+    if (missing < n) text.add(": ");
   }
   if (missing < n) {
-    text.add(": ");
-    MemberLines(evidence).ids(text, missing);
+    lines.name(text, missing);
     text.add(" did not arrive");
+    if (!of_run) text.add(" within %s", waited.text);
     copy_text(error.received, "did not arrive");
+  } else if (!of_run) {
+    text.add("the deadline of %s expired", waited.text);
   }
   Text hint(error.hint);
   if (of_run) {
-    hint.add("look at what takes a %s longest, or give the %s a longer timeout_ns", evidence.naming.word(),
+    hint.add("Find out what takes a %s longest, or give the %s a longer timeout_ns.", evidence.naming.word(),
              evidence.naming.run());
   } else {
-    hint.add("look at what that %s does before this call, or give a longer timeout_ns",
+    hint.add("Find out what delays that %s before this call, or give a longer timeout_ns.",
              evidence.naming.word());
   }
+  add_hint(text, error);
   return missing < n ? static_cast<int>(missing) : -1;
 }
 
@@ -281,7 +357,7 @@ void open(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
     describe(*expected, error.expected, sizeof error.expected);
     copy_text(error.tag, expected->tag);
     text.add("%s #%lld", called_name(*expected), static_cast<long long>(evidence.sequence));
-    if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
+    if (expected->tag[0] != '\0') text.add(" (tag \"%s\")", expected->tag);
     if (evidence.group > 0) text.add(" of group %d", evidence.group);
     text.add(": ");
   }
@@ -291,7 +367,7 @@ void open(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
 
 void hint_to_mend(ErrorRecord& error, const MemberName& failed) noexcept {
   Text(error.hint)
-      .add("mend what made that %s fail; its status is %s()'s", failed.word(),
+      .add("Fix the failure in that %s; %s() returns its status.", failed.word(),
            failed.logical_device < 0 ? "dist_run" : "dist_run_on_devices");
 }
 
@@ -337,7 +413,7 @@ const Signature& departure() noexcept {
 void describe(const Signature& signature, char* out, std::size_t size) noexcept {
   Text text(out, size);
   if (signature.collective == Collective::kReturn) {
-    text.add("has left its function (%s)", status_name(signature.returned));
+    text.add("returned %s", status_name(signature.returned));
     return;
   }
   if (signature.asynchronous == 1) text.add("asynchronous ");
@@ -379,7 +455,7 @@ void name_round(const Signature& signature, int64_t sequence, char* out, std::si
   if (signature.asynchronous == 1) text.add("asynchronous ");
   if (signature.asynchronous == 2) text.add("plan of ");
   text.add("%s #%lld", called_name(signature), static_cast<long long>(sequence));
-  if (signature.tag[0] != '\0') text.add(" (tag %s)", signature.tag);
+  if (signature.tag[0] != '\0') text.add(" (tag \"%s\")", signature.tag);
 }
 
 bool decidable(const Evidence& evidence) noexcept {
@@ -406,6 +482,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
   ErrorRecord error;
   int culprit = -1;
   Text text(error.message);
+  MemberLines lines(evidence);
   open(evidence, error, text);
   switch (evidence.trouble) {
     case Trouble::kCancelled:
@@ -415,22 +492,22 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
       } else {
         text.add("it was cancelled (dist_strategy_cancel() or dist_work_cancel())");
       }
-      copy_text(error.hint, "the strategy can run again");
+      copy_text(error.hint, "The strategy can run again.");
       break;
     case Trouble::kDeadline:
-    case Trouble::kRunDeadline: culprit = write_deadline(evidence, error, text); break;
+    case Trouble::kRunDeadline: culprit = write_deadline(evidence, lines, error, text); break;
     case Trouble::kNone:
     case Trouble::kDisagreement: {
       culprit = leaver_of(evidence.signatures);
       if (culprit >= 0) {
-        write_left(evidence, static_cast<std::size_t>(culprit), error, text);
+        write_left(evidence, static_cast<std::size_t>(culprit), lines, error, text);
       } else {
-        culprit = write_disagreement(evidence, error, text);
+        culprit = write_disagreement(evidence, lines, error, text);
       }
       break;
     }
   }
-  MemberLines(evidence).print(text);
+  lines.print(text);
   if (culprit >= 0) error.culprit = name_of(evidence, static_cast<std::size_t>(culprit));
   return error;
 }

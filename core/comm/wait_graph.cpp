@@ -144,7 +144,7 @@ ErrorRecord WaitGraph::describe_cycle(int last) const noexcept {
     if (i == 0) {
       used = std::snprintf(report.message, sizeof report.message, "%ss wait for each other: ", word);
       std::snprintf(report.hint, sizeof report.hint,
-                    "make the collectives that %ss share in the same order on all of them", word);
+                    "Call the collectives that %ss share in the same order on all of them.", word);
       report.culprit = naming.name(last);
       report.collective = static_cast<int32_t>(signature.collective);
       report.sequence = sequence;
@@ -165,6 +165,8 @@ ErrorRecord WaitGraph::describe_cycle(int last) const noexcept {
     if (more < 0 || static_cast<std::size_t>(more) >= room) break;
     used += more;
   }
+  const auto room = sizeof report.message - static_cast<std::size_t>(used);
+  std::snprintf(report.message + used, room, ". %s", report.hint);
   return report;
 }
 

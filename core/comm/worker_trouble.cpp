@@ -31,32 +31,33 @@ ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status
 
 ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_UNAVAILABLE);
-  char why[768];  // most of a message: it may have paths in it
+  char why[768];  // most of a message: it may contain paths
   transport_.why_lost(worker, why, sizeof why);
   if (!transport_.reaches_others()) {
-    append(report, "nothing reaches worker %d%s%s", named(worker), *why == '\0' ? "" : ": ", why);
+    append(report, "worker %d cannot be reached%s%s", named(worker), *why == '\0' ? "" : ": ", why);
     copy_text(report.expected, "a transport to the other workers of the cluster");
-    copy_text(report.hint,
-              "workers that are processes are reached by the addresses of their cluster; strategies of one "
-              "process by dist_strategy_options.network");
+    copy_text(
+        report.hint,
+        "Worker processes reach each other at the addresses of their cluster, strategies of one process "
+        "through dist_strategy_options.network.");
     return report;
   }
   append(report, "worker %d is lost%s%s", named(worker), *why == '\0' ? "" : ": ", why);
   copy_text(report.received, "nothing more");
-  copy_text(report.hint, "look at why that worker has ended, or cannot be reached");
+  copy_text(report.hint, "Find out why that worker ended or cannot be reached.");
   return report;
 }
 
 ErrorRecord WorkerMeeting::broken(WorkerRound& round, int worker, const char* what) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_INTERNAL);
   append(report, "worker %d sent %s", named(worker), what);
-  copy_text(report.hint, "all workers run the same version of libdist and of the program");
+  copy_text(report.hint, "Run the same version of libdist and of the program on all workers.");
   return report;
 }
 
 ErrorRecord WorkerMeeting::no_memory(WorkerRound& round, dist_status code) noexcept {
   ErrorRecord report = of_worker(round, me_, code);
-  append(report, "worker %d has no memory for what the others bring", named(me_));
+  append(report, "worker %d is out of memory for the data of its peers", named(me_));
   return report;
 }
 
@@ -68,18 +69,23 @@ ErrorRecord WorkerMeeting::unlike(WorkerRound& round, int worker) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_INVALID_ARGUMENT);
   if (reading == Reading::kOtherVersion) {
     append(report,
-           "worker %d speaks version %" PRIu32 " of the workers' protocol, and worker %d version %" PRIu32,
+           "worker %d uses version %" PRIu32
+           " of the protocol between workers, but worker %d uses version %" PRIu32
+           ". Run the same version of libdist on all workers.",
            named(worker), header.version, named(me_), kWorkerVersion);
     std::snprintf(report.expected, sizeof report.expected, "version %" PRIu32, kWorkerVersion);
     std::snprintf(report.received, sizeof report.received, "version %" PRIu32, header.version);
-    copy_text(report.hint, "run the same version of libdist on all workers");
+    copy_text(report.hint, "Run the same version of libdist on all workers.");
     return report;
   }
-  append(report, "worker %d has %" PRId32 " replicas, but worker %d was told that it has %d", named(worker),
-         header.members, named(me_), members().count_of(worker));
+  append(report,
+         "worker %d has %" PRId32
+         " replicas, but worker %d expects %d. Give all workers the same number of replicas "
+         "for each worker.",
+         named(worker), header.members, named(me_), members().count_of(worker));
   std::snprintf(report.expected, sizeof report.expected, "%d replicas", members().count_of(worker));
   std::snprintf(report.received, sizeof report.received, "%" PRId32 " replicas", header.members);
-  copy_text(report.hint, "tell all workers the same numbers of replicas, worker by worker");
+  copy_text(report.hint, "Give all workers the same number of replicas for each worker.");
   return report;
 }
 
@@ -160,9 +166,9 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   if (report.code == DIST_DEADLINE_EXCEEDED) {
     // Add what is known about the connection to the first worker that did not arrive.
     for (int w = 0; w < n; ++w) {
-      char why[160] = "";
+      char why[400] = "";
       if (w != me_ && named(w) == report.culprit.worker) transport_.why_lost(w, why, sizeof why);
-      if (*why != '\0') append(report, "; %s", why);
+      if (*why != '\0') append(report, " Last known state: %s", why);
     }
   }
   // The worker's own report tells which of its replicas it was.
@@ -302,11 +308,11 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
     if (says == LeaderSays::kReport) {
       found_.report = report_.notice.record;
     } else if (transport_.reaches_others()) {
-      const char* const leader = transport_.lost(0)         ? "cannot be asked"
+      const char* const leader = transport_.lost(0)         ? "cannot be reached"
                                  : leave_of(peer(0)).here() ? "has left"
-                                                            : "has not been heard from";
-      append(found_.report, "; worker %d says so alone: worker %d, which reports for all, %s", named(me_),
-             named(0), leader);
+                                                            : "did not answer";
+      append(found_.report, " (reported by worker %d only: worker %d, which reports for all workers, %s)",
+             named(me_), named(0), leader);
     }
   }
   group_.condemn(found_.report);

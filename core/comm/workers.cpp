@@ -216,7 +216,7 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
     int64_t waited_ns = 0;
     if (group.overdue(start_ns, timeout_ns_, &waited_ns) != Trouble::kNone) {
       return dist::fail(DIST_DEADLINE_EXCEEDED,
-                        "worker %d has not come to the end of the run before this one, in %.3g s", missing,
+                        "worker %d has not finished the previous run within %.3g s", missing,
                         static_cast<double>(waited_ns) * 1e-9);
     }
     // The transport's listener is the meeting; this group's progress word may be another one, so poll.
@@ -238,10 +238,10 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
     transport_.progress();
     if (leader.transfer.over()) break;
     if (cancelled.load(std::memory_order_relaxed))
-      return dist::fail(DIST_CANCELLED, "the wait for worker %d to end its run was cancelled", named(0));
+      return dist::fail(DIST_CANCELLED, "the wait for worker %d to finish its run was cancelled", named(0));
     const int64_t waited_ns = host_.now_ns() - start_ns;
     if (timeout_ns_ > 0 && waited_ns >= timeout_ns_) {
-      return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not come to the end of its run, in %.3g s",
+      return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished its run within %.3g s",
                         named(0), static_cast<double>(waited_ns) * 1e-9);
     }
     constexpr int64_t kLookNs = 1'000'000;
@@ -372,7 +372,7 @@ Status WorkerMeeting::take_streams(uint64_t first, std::size_t count) noexcept {
   constexpr uint64_t kMost = UINT32_MAX / WorkerRound::kKinds;
   if (first > kMost || count > kMost - first) {
     return dist::fail(DIST_RESOURCE_EXHAUSTED,
-                      "this strategy has planned %llu packs, which is as many as it can",
+                      "this strategy has planned %llu packs, which is the limit. Create a new strategy",
                       static_cast<unsigned long long>(first));
   }
   next_stream_ = static_cast<uint32_t>(first + count);

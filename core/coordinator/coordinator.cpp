@@ -33,7 +33,7 @@ Status count_tasks(const ClusterSpec& cluster, const char* job, int* out) noexce
   const ClusterSpec::Job* const found = cluster.find(std::string_view(job));
   if (found == nullptr || found->num_tasks == 0) {
     return invalid_argument(
-        "the cluster has no task of job \"%s\": a coordinator needs one of ps and one of worker", job);
+        "the cluster has no task of job \"%s\". A coordinator needs at least one ps and one worker.", job);
   }
   if (!cluster.is_list(*found)) {
     return invalid_argument("the tasks of job \"%s\" are not 0, 1, ... without gaps", job);
@@ -134,8 +134,8 @@ Status Coordinator::add_server(const ClusterSpec& cluster, const char* job, int 
   HostAndPort parsed;
   if (!parse_address(address, 1, &parsed)) {
     return invalid_argument(
-        "the address of /job:%s/task:%d is %s; write host:port, or [v6]:port, with a port of 1 to 65535", job,
-        index, Shown(address).c_str());
+        "the address of /job:%s/task:%d is %s, but must be host:port or [v6]:port, with a port of 1 to 65535",
+        job, index, Shown(address).c_str());
   }
   const bool ps = job == kPsJob;
   Server& server = servers_.emplace_back(*this, ps, index);
@@ -207,7 +207,9 @@ Coordinator::Use::~Use() {
 }
 
 Status Coordinator::check_use() noexcept {
-  if (memory().forked()) return failed_precondition("this is a forked child of the coordinator's process");
+  if (memory().forked())
+    return failed_precondition(
+        "this is a forked child of the coordinator's process. Create another one in the child.");
   return fatal_.code == DIST_OK ? kOk : fail(fatal_);
 }
 
@@ -241,8 +243,8 @@ Status Coordinator::await(std::unique_lock<std::mutex>& lock, Await& await, cons
     if (now >= await.until_ns()) {
       char absent[400];
       describe_absent(absent, sizeof absent);
-      return fail(DIST_DEADLINE_EXCEEDED, "%s: not within %s%s", what, DurationText(await.waits_ns()).text,
-                  absent);
+      return fail(DIST_DEADLINE_EXCEEDED, "%s: did not complete within %s%s", what,
+                  DurationText(await.waits_ns()).text, absent);
     }
     if (await.until_ns() == INT64_MAX) {
       changed_.wait(lock);
@@ -325,7 +327,7 @@ Status Coordinator::create_per_worker(const char* name, const char* function, Va
   DIST_TRY(check_use());
   for (const PerWorker& each : per_worker_) {
     if (each.failed || each.name != name) continue;
-    return fail(DIST_ALREADY_EXISTS, "there is a per-worker value \"%s\" already", Shown(name).c_str());
+    return fail(DIST_ALREADY_EXISTS, "a per-worker value \"%s\" already exists", Shown(name).c_str());
   }
   const std::size_t number = per_worker_.size();
   PerWorker& made = per_worker_.emplace_back(memory(), name, function);

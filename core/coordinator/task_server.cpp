@@ -63,8 +63,8 @@ Status TaskServer::create(Memory& memory, const TaskServerOptions& options, Ref<
     HostAndPort parsed;
     if (each == nullptr || parse_address(each, 0, &parsed)) continue;
     return invalid_argument(
-        "the server's address is %s; write host:port, or [v6]:port, with a port of 1 to 65535, or 0 "
-        "for one that the system chooses",
+        "the server's address is %s, but must be host:port or [v6]:port, with a port of 1 to 65535, or 0 to "
+        "let the system choose one",
         Shown(each).c_str());
   }
   *out = make_counted<TaskServer>(memory, options);
@@ -100,14 +100,15 @@ TaskServer::~TaskServer() {
 // ---- Calls of the host ----
 
 Status TaskServer::check_registration(const char* name, const char* what) const noexcept {
-  if (started_) return failed_precondition("the server has been started; register functions before");
+  if (started_)
+    return failed_precondition("the server has already started. Register functions before starting it.");
   return check_method_name(name, what);
 }
 
 Status TaskServer::add_closure(const char* name, const ClosureFunction& function) {
   DIST_TRY(check_registration(name, "the name of a closure"));
   if (closures_.find(std::string_view(name)) != closures_.end()) {
-    return fail(DIST_ALREADY_EXISTS, "there is a closure %s already", Shown(name).c_str());
+    return fail(DIST_ALREADY_EXISTS, "closure %s is already registered", Shown(name).c_str());
   }
   closures_.emplace(name, function);
   return kOk;
@@ -119,8 +120,10 @@ Status TaskServer::add_update(const char* name, const UpdateFunction& function) 
 }
 
 Status TaskServer::start() {
-  if (memory().forked()) return failed_precondition("this is a forked child of the server's process");
-  if (started_) return failed_precondition("the server has been started before");
+  if (memory().forked())
+    return failed_precondition(
+        "this is a forked child of the server's process. Create another one in the child.");
+  if (started_) return failed_precondition("the server has already been started");
   const bool given = !bind_address_.empty();
   JobCallOptions options{given ? bind_address_.c_str() : address_.c_str(), !given, this, {}};
   options.limits.message_bytes = message_bytes_;
@@ -148,7 +151,9 @@ Status TaskServer::start() {
 }
 
 Status TaskServer::join(int64_t timeout_ns, Cancel* cancel) {
-  if (memory().forked()) return failed_precondition("this is a forked child of the server's process");
+  if (memory().forked())
+    return failed_precondition(
+        "this is a forked child of the server's process. Create another one in the child.");
   if (!started_) return failed_precondition("the server has not been started");
   DIST_TRY(check_outside("dist_server_join"));
   const int64_t begin = steady_now_ns();
@@ -163,19 +168,19 @@ Status TaskServer::join(int64_t timeout_ns, Cancel* cancel) {
       const int64_t lost = patience < 0 ? INT64_MAX : alone_since_ns_ + patience;
       if (now >= lost && epoch_ != 0) end_ = End::kLost;
       if (now >= lost && epoch_ == 0) {
-        return fail(DIST_DEADLINE_EXCEEDED, "no coordinator has come to %s in %s", target_.c_str(),
+        return fail(DIST_DEADLINE_EXCEEDED, "no coordinator connected to %s within %s", target_.c_str(),
                     DurationText(patience).text);
       }
       next = std::min(next, lost);
     }
     if (end_ == End::kSaid) return kOk;
     if (end_ == End::kLost) {
-      return fail(DIST_UNAVAILABLE, "the coordinator of %s is lost: it has not been heard of for %s",
-                  target_.c_str(), DurationText(lease_ns_).text);
+      return fail(DIST_UNAVAILABLE, "the coordinator of %s is lost: no heartbeat for %s", target_.c_str(),
+                  DurationText(lease_ns_).text);
     }
     if (early.signalled()) return fail(DIST_CANCELLED, "%s", cancel->reason());
     if (now >= until)
-      return fail(DIST_DEADLINE_EXCEEDED, "%s has not ended yet; it goes on", target_.c_str());
+      return fail(DIST_DEADLINE_EXCEEDED, "%s has not finished yet. It continues to run.", target_.c_str());
     if (next == INT64_MAX) {
       changed_.wait(lock);
     } else {
@@ -281,7 +286,7 @@ Status TaskServer::manage(std::string_view method, IncomingCall& call) {
   if (method == "dist.cancel")
     return threads_.cancel_running("the coordinator cancels what is under way"), kOk;
   if (method == "dist.end") return end(), kOk;
-  return fail(DIST_NOT_FOUND, "a server has no method %s", Shown(std::string(method).c_str()).c_str());
+  return fail(DIST_NOT_FOUND, "the server has no method %s", Shown(std::string(method).c_str()).c_str());
 }
 
 Status TaskServer::check_epoch(int64_t epoch) noexcept {
@@ -324,7 +329,7 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
     const std::scoped_lock lock(mutex_);
     if (end_ != End::kNot) return fail(DIST_UNAVAILABLE, "the server ends");
     if (watch_ && epoch_ != numbers[0]) {
-      return fail(DIST_ALREADY_EXISTS, "another coordinator has this server");
+      return fail(DIST_ALREADY_EXISTS, "this server already belongs to another coordinator");
     }
     // A parameter server that its coordinator has lost would start again without variables. One that has no
     // variables yet may receive the greeting again, because the first answer may have been lost with its
@@ -397,7 +402,7 @@ Status TaskServer::run_closure(IncomingCall& call, Cancel& cancel, Ref<CallParts
     result = ValueRef::adopt(given);
     done = sendable(code, before, "the closure");
   } else {
-    done = fail(DIST_NOT_FOUND, "worker %d has no closure %s: register it before its server starts",
+    done = fail(DIST_NOT_FOUND, "worker %d has no closure %s. Register it before the server starts.",
                 job->worker, Shown(name).c_str());
   }
   if (done.ok() && stays) {

@@ -113,7 +113,7 @@ Status Coordinator::create_variable(const char* name, const dist_tensor& initial
   DIST_TRY(check_not_dividing("creating a variable"));
   DIST_TRY(check_name(name, "the name of a variable"));
   if (*name == '\0')
-    return invalid_argument("a variable of parameter servers has a name, by which workers find it");
+    return invalid_argument("a variable on parameter servers must have a name, by which workers find it");
   if (options.max_staleness < 0) {
     return invalid_argument(
         "variable \"%s\": max_staleness is %d; use the closures that a cached read may be old, or 0", name,
@@ -136,7 +136,7 @@ Status Coordinator::create_variable(const char* name, const dist_tensor& initial
   DIST_TRY(await_servers());
   const std::scoped_lock lock(creating_);
   if (const RemoteVariable* other = nullptr; directory_.find(name, &other).ok()) {
-    return fail(DIST_ALREADY_EXISTS, "there is a variable \"%s\" already", Shown(name).c_str());
+    return fail(DIST_ALREADY_EXISTS, "variable \"%s\" already exists", Shown(name).c_str());
   }
   DIST_TRY(place(&variable, options));
   RemoteWait wait = patience();

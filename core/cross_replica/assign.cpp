@@ -37,8 +37,9 @@ bool touches(const dist_tensor& tensor, const void* begin, std::size_t bytes) no
 Status view_of(const CrossReplica& context, const Variable& variable, Value& value, LocalReplica r,
                dist_tensor* out) {
   if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
-    return invalid_argument("value is %s of %zu components for %d replicas: it was made for another strategy",
-                            Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
+    return invalid_argument(
+        "value is %s of %zu components for %d replicas: it was created for another strategy",
+        Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
   }
   const Value& own = value.distributed() ? *value.items()[index(r)] : value;
   if (!own.has_tensor()) {
@@ -252,7 +253,7 @@ Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Val
   DIST_TRY(check_scatter(variable, how));
   if (slices.distributed() && static_cast<int32_t>(slices.items().size()) != context.replicas.local()) {
     return invalid_argument(
-        "slices is %s of %zu components for %d replicas: it was made for another strategy",
+        "slices is %s of %zu components for %d replicas: it was created for another strategy",
         Value::kind_name(slices.kind()), slices.items().size(), context.replicas.local());
   }
   std::pmr::vector<Slices> rows(static_cast<std::size_t>(variable.num_copies()), context.memory);

@@ -198,8 +198,8 @@ Status check_axes(std::span<const int32_t> axes, int32_t ndim, const char* where
   for (const int32_t axis : axes) {
     if (ndim == 0) return invalid_argument("%s is a scalar: it has no axis %d to reduce", where, axis);
     if (axis < -ndim || axis >= ndim) {
-      return invalid_argument("%s: axis %d is out of range; its %d dimensions are %d to %d", where, axis,
-                              ndim, -ndim, ndim - 1);
+      return invalid_argument("%s: axis %d is out of range. With %d dimensions, it must be %d to %d.", where,
+                              axis, ndim, -ndim, ndim - 1);
     }
     const uint32_t bit = 1u << (axis < 0 ? axis + ndim : axis);
     if ((mask & bit) != 0) return invalid_argument("%s: axis %d is given twice", where, axis);

@@ -17,8 +17,7 @@ namespace dist {
 inline Status check_owner(const CrossReplica& context, const Variable& variable) noexcept {
   if (&variable.memory() == context.memory || variable.plain()) return kOk;
   return failed_precondition(
-      "variable \"%s\" belongs to another strategy, and strategies do not mix: use it with the one that made "
-      "it",
+      "variable \"%s\" belongs to another strategy. Use it with the strategy that created it.",
       variable.name());
 }
 

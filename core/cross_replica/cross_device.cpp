@@ -76,7 +76,7 @@ Status CrossDevice::check_elements(const dist_tensor& value, std::size_t bytes) 
 Status host_status(dist_status status, uint64_t failures_before, const char* what) noexcept {
   if (status == DIST_OK) return kOk;
   if (failures_on_this_thread() != failures_before && last_error().code == status) return Status(status);
-  return fail(status, "the host's %s returned %s without a reason (dist_fail() gives one)", what,
+  return fail(status, "the host's %s returned %s without a reason. Use dist_fail() to report one", what,
               status_name(status));
 }
 

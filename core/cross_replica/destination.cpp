@@ -13,12 +13,12 @@ namespace {
 
 Status check_value(const CrossReplica& context, const Value& value) noexcept {
   if (value.is_nest()) {
-    return invalid_argument("destination: %s does not lie in one place; give one of its values",
+    return invalid_argument("destination: %s has no single location. Pass one of its values.",
                             Value::kind_name(value.kind()));
   }
   if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
     return invalid_argument(
-        "destination: %s of %zu components for %d replicas: it was made for another strategy",
+        "destination: %s of %zu components for %d replicas: it was created for another strategy",
         Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
   }
   return kOk;
@@ -28,7 +28,7 @@ Status check_value(const CrossReplica& context, const Value& value) noexcept {
 Status place_of(const CrossReplica& context, const Variable& variable, Place* out) noexcept {
   if (variable.mirrored() && variable.num_replicas() != context.replicas.local()) {
     return invalid_argument(
-        "destination: variable \"%s\" has %d copies for %d replicas: it is another strategy's",
+        "destination: variable \"%s\" has %d copies for %d replicas: it was created for another strategy",
         variable.name(), variable.num_replicas(), context.replicas.local());
   }
   out->mirrored = variable.mirrored();
@@ -47,7 +47,8 @@ Status replica_of_device(const char* device, int32_t num_replicas, int32_t* out_
   int32_t id = -1;
   const auto [stop, error] = std::from_chars(digits, end, id);
   if (error != std::errc{} || stop != end || id < 0 || id >= num_replicas) {
-    return fail(DIST_NOT_FOUND, "device \"%s\": this strategy has \"replica:0\" to \"replica:%d\"",
+    return fail(DIST_NOT_FOUND,
+                "device \"%s\" does not exist. This strategy has \"replica:0\" to \"replica:%d\".",
                 Shown(device).c_str(), num_replicas - 1);
   }
   *out_id = id;
@@ -58,7 +59,8 @@ Status resolve(const CrossReplica& context, const Destination& destination, Plac
   const int set =
       (destination.variable != nullptr) + (destination.value != nullptr) + (destination.device != nullptr);
   if (set > 1) {
-    return invalid_argument("a destination has %d fields set; set variable, value or device", set);
+    return invalid_argument("a destination has %d fields set. Set exactly one of variable, value and device.",
+                            set);
   }
   *out = Place{};
   if (destination.value != nullptr) DIST_TRY(check_value(context, *destination.value));
@@ -72,9 +74,8 @@ Status resolve(const CrossReplica& context, const Destination& destination, Plac
   if (context.replicas.local() == 1) return kOk;
   if (set == 0 && !destination.everywhere) {
     return invalid_argument(
-        "a destination has no field set; set variable, value or device, or give no destination (NULL) for "
-        "all "
-        "replicas");
+        "a destination has no field set. Set one of variable, value and device, or pass NULL as the "
+        "destination for all replicas.");
   }
   Variable* variable = destination.variable;
   if (variable == nullptr && destination.value != nullptr) variable = destination.value->variable();

@@ -39,8 +39,9 @@ Status check_parts(std::span<const dist_tensor> tensors, int32_t axis, const Pat
     char other[160];
     describe(first, one, sizeof one);
     describe(tensors[r], other, sizeof other);
-    return invalid_argument("%s: replica 0 has %s, replica %zu %s; sizes may differ along axis %d only",
-                            PathText(path).c_str(), one, r, other, at);
+    return invalid_argument(
+        "%s: replica 0 has %s, but replica %zu has %s. Sizes may differ along axis %d only.",
+        PathText(path).c_str(), one, r, other, at);
   }
   *out_axis = at;
   return kOk;
@@ -84,9 +85,10 @@ class Gatherer {
     if (value.is_nest()) return gather_items(value, path, out);
     if (!value.distributed()) return gather_undistributed(value, path, out);
     if (static_cast<int32_t>(value.items().size()) != context_.replicas.local()) {
-      return invalid_argument("%s is %s of %zu components for %d replicas: it was made for another strategy",
-                              PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
-                              context_.replicas.local());
+      return invalid_argument(
+          "%s is %s of %zu components for %d replicas: it was created for another strategy",
+          PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
+          context_.replicas.local());
     }
     return gather_components(value, path, out);
   }
@@ -102,7 +104,7 @@ class Gatherer {
   // returned as they are.
   Status gather_undistributed(Value& value, const Path& path, ValueRef* out) {
     if (value.kind() == DIST_VALUE_INDEXED_SLICES) {
-      return fail(DIST_UNIMPLEMENTED, "%s is %s; tensors are joined, and nests of them",
+      return fail(DIST_UNIMPLEMENTED, "%s is %s, but only tensors and nests of tensors can be gathered",
                   PathText(path).c_str(), Value::kind_name(value.kind()));
     }
     const Variable* const variable = value.variable();
@@ -117,7 +119,7 @@ class Gatherer {
     }
     if (variable->num_copies() != context_.replicas.local()) {
       return invalid_argument(
-          "%s is a variable of %d copies for %d replicas: it was made for another strategy",
+          "%s is a variable of %d copies for %d replicas: it was created for another strategy",
           PathText(path).c_str(), variable->num_copies(), context_.replicas.local());
     }
     std::pmr::vector<dist_tensor> tensors(context_.memory);

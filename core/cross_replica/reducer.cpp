@@ -65,7 +65,7 @@ Status Reducer::no_axes_of(const Value& nest, const Path& path) const noexcept {
 
 Status Reducer::check_components(const Value& value, const Path& path) const noexcept {
   if (value.items().size() == static_cast<std::size_t>(num_local())) return kOk;
-  return invalid_argument("%s is %s of %zu components for %d replicas: it was made for another strategy",
+  return invalid_argument("%s is %s of %zu components for %d replicas: it was created for another strategy",
                           PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
                           num_local());
 }
@@ -75,8 +75,9 @@ Status Reducer::check_copies(const Variable& variable, const Path& path) const n
   const bool folded = variable.sync_on_read();
   if (variable.num_copies() == num_local()) return kOk;
   if (to_one_tensor() ? variable.num_copies() == 1 : !folded) return kOk;
-  return invalid_argument("%s: variable \"%s\" has %d copies for %d replicas: it is another strategy's",
-                          PathText(path).c_str(), variable.name(), variable.num_copies(), num_local());
+  return invalid_argument(
+      "%s: variable \"%s\" has %d copies for %d replicas: it was created for another strategy",
+      PathText(path).c_str(), variable.name(), variable.num_copies(), num_local());
 }
 
 // A distributed value: folds its components, which may be nests or indexed slices. A single component is
@@ -214,10 +215,11 @@ Status Reducer::check_leaf(std::span<const dist_tensor> tensors, const Path& pat
     char other[160];
     describe(first, one, sizeof one);
     describe(tensors[r], other, sizeof other);
-    return invalid_argument("%s: replica 0 has %s, replica %zu %s; %s", PathText(path).c_str(), one, r, other,
-                            !to_one_tensor() ? "all have one dtype and shape"
-                            : axes_.empty()  ? "without axes all have one dtype and shape"
-                                             : "sizes may differ along the axes that are reduced only");
+    return invalid_argument("%s: replica 0 has %s, but replica %zu has %s. %s.", PathText(path).c_str(), one,
+                            r, other,
+                            !to_one_tensor() ? "All replicas must have the same dtype and shape"
+                            : axes_.empty()  ? "Without axes, all replicas must have the same dtype and shape"
+                                             : "Sizes may differ only along the axes that are reduced");
   }
   return kOk;
 }

@@ -16,7 +16,7 @@ class FirstFailure {
   void set(GlobalReplica replica, dist_status code) noexcept {
     // If the host set no message, this thread's record contains an older one, which is not the reason.
     if (last_error().code != code) {
-      (void)fail(code, "the update function returned %s without a reason (dist_fail() gives one)",
+      (void)fail(code, "the update function returned %s without a reason. Use dist_fail() to report one",
                  status_name(code));
     }
     const std::scoped_lock lock(mutex_);

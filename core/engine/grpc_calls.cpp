@@ -17,9 +17,8 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
     HostAndPort bind;
     if (!parse_address(options.bind_address, 0, &bind)) {
       return invalid_argument(
-          "the address is %s; write host:port, or [v6]:port, with a port of 1 to 65535, or 0 for one that "
-          "the "
-          "system chooses",
+          "the address is %s, but must be host:port or [v6]:port, with a port of 1 to 65535, or 0 to let the "
+          "system choose one",
           Shown(options.bind_address).c_str());
     }
     DIST_TRY(check_exposure(options, bind.is_loopback(), kWho));
@@ -45,8 +44,9 @@ GrpcCalls::~GrpcCalls() {
 Status GrpcCalls::open(const char* call, const char* address, CallChannel** out) noexcept {
   HostAndPort parsed;
   if (!parse_address(address, 1, &parsed)) {
-    return invalid_argument("%s: the address is %s; write host:port, or [v6]:port, with a port of 1 to 65535",
-                            call, Shown(address).c_str());
+    return invalid_argument(
+        "%s: the address is %s, but must be host:port or [v6]:port, with a port of 1 to 65535", call,
+        Shown(address).c_str());
   }
   LinkSecurity security;
   security.ca = tls_ ? "" : nullptr;

@@ -31,7 +31,7 @@ constexpr Kind kGloo = {
 
 // A hint for programs installed elsewhere, for example a jar that contains libdist.
 constexpr const char* kOrSayWhere =
-    "or set DIST_MODULE_FOLDER to the folder that has it, PREFIX/lib/dist of an installed libdist";
+    "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist of an installed libdist).";
 
 Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept {
   // gRPC has one log function per process. If gRPC was loaded before, the host decides about it.
@@ -43,12 +43,12 @@ Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept
   }
   const auto entry = reinterpret_cast<GrpcModuleEntry>(library.symbol(kind.entry));
   const GrpcModule* const table = entry == nullptr ? nullptr : entry();
-  if (table == nullptr) return fail(DIST_UNAVAILABLE, "%s is no %s", path, kind.file);
+  if (table == nullptr) return fail(DIST_UNAVAILABLE, "%s is not a %s module", path, kind.file);
   if (strnlen(table->version, sizeof table->version) == sizeof table->version ||
       std::strcmp(table->version, kind.version) != 0) {
     return fail(DIST_UNAVAILABLE,
-                "%s is of another version than this libdist: %.60s, not %s; install both from one build",
-                path, Shown(table->version).c_str(), kind.version);
+                "%s has version %.60s, but this libdist needs %s. Install both from the same build.", path,
+                Shown(table->version).c_str(), kind.version);
   }
   if (own_log) table->silence();
   *out = table;
@@ -66,15 +66,15 @@ Status check_process(bool uses) noexcept {
   const ForkGuard* const guard = used.load(std::memory_order_acquire);
   if (guard == nullptr || !guard->forked()) return kOk;
   return failed_precondition(
-      "this is a forked child of a process that has used gRPC, which is of no use in it: fork before, or "
-      "have the child run a program");
+      "this is a forked child of a process that has used gRPC, which does not work after fork(). Fork "
+      "before the first use, or call exec() in the child.");
 }
 
 Status find(bool gloo, const char* given, const GrpcModule** out) noexcept {
   const Kind& kind = gloo ? kGloo : kGrpc;
   if (given != nullptr) {
     if (file_is_there(given)) return load(kind, given, out);
-    return fail(DIST_UNAVAILABLE, "%s is not installed (looked for %s); build libdist with %s; %s", kind.file,
+    return fail(DIST_UNAVAILABLE, "%s was not found at %s. Build libdist with %s, %s", kind.file,
                 Shown(given).c_str(), kind.how, kOrSayWhere);
   }
   char folder[kPathBytes - 64] = "";
@@ -89,8 +89,7 @@ Status find(bool gloo, const char* given, const GrpcModule** out) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     if (file_is_there(paths[i])) return load(kind, paths[i], out);
   }
-  return fail(DIST_UNAVAILABLE,
-              "%s is not installed (looked in %s/dist, %s and %s); build libdist with %s; %s", kind.file,
+  return fail(DIST_UNAVAILABLE, "%s was not found in %s/dist, %s or %s. Build libdist with %s, %s", kind.file,
               folder, folder, DIST_GRPC_FOLDER, kind.how, kOrSayWhere);
 }
 

@@ -19,12 +19,12 @@ Status check_addresses(const GrpcOptions& options, bool* all_loopback) noexcept 
     HostAndPort address;
     if (options.addresses[i] == nullptr || !parse_address(options.addresses[i], 1, &address)) {
       return invalid_argument(
-          "the address of worker %zu is %s; write host:port, or [v6]:port, with a port of 1 to 65535", i,
+          "the address of worker %zu is %s, but must be host:port or [v6]:port, with a port of 1 to 65535", i,
           options.addresses[i] == nullptr ? "NULL" : Shown(options.addresses[i]).c_str());
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (std::strcmp(options.addresses[i], options.addresses[j]) == 0) {
-        return invalid_argument("workers %zu and %zu have one address: %s", j, i,
+        return invalid_argument("workers %zu and %zu have the same address, %s", j, i,
                                 Shown(options.addresses[i]).c_str());
       }
     }
@@ -33,7 +33,7 @@ Status check_addresses(const GrpcOptions& options, bool* all_loopback) noexcept 
   HostAndPort bind;
   if (options.bind_address == nullptr) return kOk;
   if (!parse_address(options.bind_address, 1, &bind)) {
-    return invalid_argument("bind_address is %s; write host:port, or [v6]:port",
+    return invalid_argument("bind_address is %s, but must be host:port or [v6]:port",
                             Shown(options.bind_address).c_str());
   }
   *all_loopback = *all_loopback && bind.is_loopback();
@@ -43,7 +43,8 @@ Status check_addresses(const GrpcOptions& options, bool* all_loopback) noexcept 
 Status check(const GrpcOptions& options) noexcept {
   const std::size_t n = options.addresses.size();
   if (n < 1 || n > static_cast<std::size_t>(kMaxGrpcWorkers)) {
-    return invalid_argument("there are %zu addresses; a network has 1 to %d workers", n, kMaxGrpcWorkers);
+    return invalid_argument("there are %zu addresses, but a network must have 1 to %d workers", n,
+                            kMaxGrpcWorkers);
   }
   if (options.me < 0 || options.me >= static_cast<int>(n)) {
     return invalid_argument("this is worker %d; the addresses are of workers 0 to %zu", options.me, n - 1);
@@ -61,14 +62,13 @@ Status check(const GrpcOptions& options) noexcept {
   DIST_TRY(check_security(options));
   if (options.gloo && options.tls()) {
     return failed_precondition(
-        "transport gloo sends data as plain text, and TLS certificates are given (DIST_TLS_CA, "
-        "DIST_TLS_CERTIFICATE, DIST_TLS_KEY): leave them out, or use transport grpc");
+        "transport gloo sends data as plain text, but TLS certificates are set (DIST_TLS_CA, "
+        "DIST_TLS_CERTIFICATE, DIST_TLS_KEY). Unset them, or use transport grpc.");
   }
   if (options.gloo && !all_loopback && !options.allow_plaintext) {
     return failed_precondition(
-        "transport gloo sends data as plain text, and not all workers are on loopback: use transport grpc "
-        "with TLS, or give DIST_PLAINTEXT=1, with which anybody on the way can read and change what is "
-        "sent");
+        "transport gloo sends data as plain text, but not all workers are on loopback. Use transport grpc "
+        "with TLS, or set DIST_PLAINTEXT=1 if everyone on the network may read and change the data.");
   }
   return check_exposure(options, all_loopback, "workers of the job");
 }
@@ -126,11 +126,12 @@ GrpcNetwork::~GrpcNetwork() {
 
 Status GrpcNetwork::join(int worker, Transport** out) noexcept {
   if (memory().forked())
-    return failed_precondition("this is a forked child, in which the network has no threads");
+    return failed_precondition(
+        "this is a forked child, in which the network has no threads. Create another one in the child.");
   if (worker != me_) {
     return invalid_argument("worker is %d; this network is worker %d's", worker, me_);
   }
-  if (joined_) return failed_precondition("worker %d has joined this network before", worker);
+  if (joined_) return failed_precondition("worker %d has already joined this network", worker);
   const char* addresses[kMaxGrpcWorkers];
   for (std::size_t i = 0; i < addresses_.size(); ++i) addresses[i] = addresses_[i].c_str();
   const auto given = [](const Text& text) { return text.empty() ? nullptr : text.c_str(); };

@@ -79,7 +79,7 @@ class InProcessNetwork::Endpoint final : public Transport {
 Status InProcessNetwork::create(const dist_allocator& allocator, int num_workers, int64_t credit,
                                 Ref<InProcessNetwork>* out) {
   if (num_workers < 1 || num_workers > kMaxInProcessWorkers) {
-    return invalid_argument("num_workers is %d; a network has 1 to %d", num_workers, kMaxInProcessWorkers);
+    return invalid_argument("num_workers is %d, but must be 1 to %d", num_workers, kMaxInProcessWorkers);
   }
   if (credit != 0 && credit < static_cast<int64_t>(kLeastCredit)) {
     return invalid_argument("credit_bytes is %lld; use %zu or more, or 0", static_cast<long long>(credit),
@@ -117,11 +117,11 @@ InProcessNetwork::~InProcessNetwork() {
 
 Status InProcessNetwork::join(int worker, Transport** out) noexcept {
   if (worker < 0 || worker >= num_workers_) {
-    return invalid_argument("worker is %d; this network's workers are 0 to %d", worker, num_workers_ - 1);
+    return invalid_argument("worker is %d, but this network's workers are 0 to %d", worker, num_workers_ - 1);
   }
   Life absent = Life::kAbsent;
   if (!at(worker).life.compare_exchange_strong(absent, Life::kHere, std::memory_order_seq_cst)) {
-    return failed_precondition("worker %d has joined this network before", worker);
+    return failed_precondition("worker %d has already joined this network", worker);
   }
   *out = &at(worker);
   return kOk;

@@ -14,7 +14,7 @@ constexpr std::size_t kMostPemBytes = std::size_t{1} << 20;
 
 Status check_text(const char* text, const char* name, std::size_t most) noexcept {
   if (text == nullptr) return kOk;
-  if (*text == '\0') return invalid_argument("%s is empty; leave it out, or give it", name);
+  if (*text == '\0') return invalid_argument("%s is empty. Set it, or leave it out.", name);
   if (strnlen(text, most + 1) > most) {
     return invalid_argument("%s is longer than %zu bytes", name, most);
   }
@@ -28,7 +28,8 @@ Status check_pem(const char* text, const char* name, const char* kind) noexcept 
   const char* const begin = std::strstr(text, "-----BEGIN ");
   const char* const found = begin != nullptr ? std::strstr(begin, kind) : nullptr;
   if (found != nullptr) return kOk;
-  return invalid_argument("%s has no \"-----BEGIN ... %s\": it is no PEM text of one", name, kind);
+  return invalid_argument("%s has no \"-----BEGIN ... %s\" line, so it is not a PEM file of that kind", name,
+                          kind);
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept
 
 Status check_security(const LinkSecurity& security) noexcept {
   if (security.lease_ns != 0 && (security.lease_ns < kLeastLeaseNs || security.lease_ns > kMostLeaseNs)) {
-    return invalid_argument("the lease is %lld ns; use 100 ms to 1 h, or 0 for 10 s",
+    return invalid_argument("the lease is %lld ns, but must be 100 ms to 1 h, or 0 for 10 s",
                             static_cast<long long>(security.lease_ns));
   }
   DIST_TRY(check_text(security.secret, "the secret", kMostSecretBytes));
@@ -71,8 +72,8 @@ Status check_security(const LinkSecurity& security) noexcept {
   const int given = (security.ca != nullptr) + (security.certificate != nullptr) + (security.key != nullptr);
   if (given == 0 || given == 3) return kOk;
   return invalid_argument(
-      "TLS needs the authority's certificate, this process's certificate and its key; %d of them are "
-      "there",
+      "TLS needs the certificate of the authority, the certificate of this process and its key, but only %d "
+      "of the three are set. Set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY.",
       given);
 }
 
@@ -80,12 +81,12 @@ Status check_exposure(const LinkSecurity& security, bool all_loopback, const cha
   if (security.tls() || all_loopback) return kOk;
   if (!security.allow_plaintext) {
     return failed_precondition(
-        "not all addresses are on loopback: set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY, or "
-        "DIST_PLAINTEXT=1");
+        "not all addresses are on loopback, so connections need TLS. Set DIST_TLS_CA, DIST_TLS_CERTIFICATE "
+        "and DIST_TLS_KEY, or DIST_PLAINTEXT=1 to use plain text.");
   }
   if (security.secret != nullptr) return kOk;
-  return failed_precondition("plain text off loopback needs a secret that all %s know: set DIST_JOB_SECRET",
-                             who);
+  return failed_precondition(
+      "plain text off loopback needs a secret. Set DIST_JOB_SECRET to the same value for all %s.", who);
 }
 
 }  // namespace dist

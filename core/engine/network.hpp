@@ -32,7 +32,7 @@ class Network : public Counted {
   virtual bool forms() const noexcept { return false; }
   virtual Status form(const Forming& wanted, Formed* out) noexcept {
     (void)wanted, (void)out;
-    return fail(DIST_UNIMPLEMENTED, "workers that are strategies of one process end together");
+    return fail(DIST_UNIMPLEMENTED, "workers that share a process end together");
   }
   // On worker 0: whether a worker has recently asked to join and could not be admitted.
   virtual bool has_newcomers() const noexcept { return false; }

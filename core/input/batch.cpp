@@ -62,13 +62,13 @@ class Builder {
       const int32_t kind = value.kind();
       if (value.distributed() || kind == DIST_VALUE_VARIABLE) {
         return invalid_argument(
-            "element %lld%s is %s; an element is a tensor, or a list or dictionary of tensors", number(i),
-            path_.text(), Value::kind_name(kind));
+            "element %lld%s is %s, but an element must be a tensor, or a list or dictionary of tensors",
+            number(i), path_.text(), Value::kind_name(kind));
       }
       if (kind != column[0]->kind()) {
         return invalid_argument(
-            "element %lld%s is %s, but in element %lld of the same batch it is %s; the elements "
-            "of a batch have one structure",
+            "element %lld%s is %s, but in element %lld of the same batch it is %s. All elements of a batch "
+            "must have the same structure.",
             number(i), path_.text(), Value::kind_name(kind), number(0), Value::kind_name(column[0]->kind()));
       }
     }
@@ -81,15 +81,15 @@ class Builder {
     for (std::size_t i = 1; i < column.size(); ++i) {
       if (column[i]->items().size() != model.items().size()) {
         return invalid_argument(
-            "element %lld%s has %zu items, but in element %lld of the same batch it has %zu; the "
-            "elements of a batch have one structure",
+            "element %lld%s has %zu items, but in element %lld of the same batch it has %zu. All elements of "
+            "a batch must have the same structure.",
             number(i), path_.text(), column[i]->items().size(), number(0), model.items().size());
       }
       for (std::size_t k = 0; model.kind() == DIST_VALUE_DICT && k < model.items().size(); ++k) {
         if (std::strcmp(column[i]->key(k), model.key(k)) != 0) {
           return invalid_argument(
-              "element %lld%s has the key '%s' where element %lld of the same batch has '%s'; the "
-              "elements of a batch have one structure",
+              "element %lld%s has the key '%s', but element %lld of the same batch has '%s'. All elements of "
+              "a batch must have the same structure.",
               number(i), path_.text(), column[i]->key(k), number(0), model.key(k));
         }
       }
@@ -127,8 +127,8 @@ class Builder {
       describe(other, is, sizeof is);
       describe(model, model_is, sizeof model_is);
       return invalid_argument(
-          "element %lld%s is %s, but in element %lld of the same batch it is %s; the elements "
-          "of a batch have equal dtypes and shapes",
+          "element %lld%s is %s, but in element %lld of the same batch it is %s. All elements of a batch "
+          "must have the same dtypes and shapes.",
           number(i), path_.text(), is, number(0), model_is);
     }
     return kOk;

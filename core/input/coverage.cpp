@@ -54,7 +54,7 @@ void describe(const Read& read, bool files, bool batches, char* text, std::size_
 
 Status check_coverage(Dataset& dataset, int64_t limit) {
   if (limit < 0) {
-    return invalid_argument("dist_dataset_check_shards(): limit is %lld; it is 0 or more",
+    return invalid_argument("dist_dataset_check_shards(): limit is %lld, but must be 0 or more",
                             static_cast<long long>(limit));
   }
   DIST_TRY(dataset.check_process());

@@ -48,7 +48,7 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
   if (options.place_dataset_on_device == 0) return kOk;
   if (!replicate) {
     return invalid_argument(
-        "place_dataset_on_device is set: then replication_mode must be DIST_INPUT_PER_REPLICA");
+        "place_dataset_on_device is set, so replication_mode must be DIST_INPUT_PER_REPLICA");
   }
   if (options.fetch_to_device < 0) return kOk;
   return invalid_argument(
@@ -61,11 +61,11 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
 Status per_replica_batch_size(const InputContext& context, int64_t global_batch_size, int64_t* out) noexcept {
   const int64_t replicas = context.num_replicas_in_sync;
   if (replicas < 1) {
-    return invalid_argument("num_replicas_in_sync is %lld; a batch needs at least one replica",
+    return invalid_argument("num_replicas_in_sync is %lld, but must be at least 1",
                             static_cast<long long>(replicas));
   }
   if (global_batch_size % replicas != 0) {
-    return invalid_argument("global_batch_size is %lld, which is no multiple of the %lld replicas in sync",
+    return invalid_argument("global_batch_size is %lld, which is not a multiple of the %lld replicas in sync",
                             static_cast<long long>(global_batch_size), static_cast<long long>(replicas));
   }
   *out = global_batch_size / replicas;
@@ -95,9 +95,8 @@ Dataset::~Dataset() = default;
 Status Dataset::set_source(Ref<Source> source) {
   if (of_strategys_workers_ && options_.worker_index != readers_.me) {
     return invalid_argument(
-        "worker_index is set and num_workers 0, which stands for the strategy's own workers and index: give "
-        "both, or "
-        "neither");
+        "worker_index is set, but num_workers is 0. Set both, or neither to use the workers of the "
+        "strategy.");
   }
   DIST_TRY(divide(options_, num_replicas(), sizes_, source->facts(), &division_));
   source_ = std::move(source);
@@ -122,7 +121,7 @@ Status Dataset::create_from_host(Memory& memory, const Readers& readers, Ref<Hos
   DIST_TRY(check_one_pipeline(options));
   if (options.shuffle == 1) {
     return invalid_argument(
-        "shuffle is 1, but a source that is a callback has an order of its own: shuffle there");
+        "shuffle is 1, but libdist cannot shuffle a callback source. Shuffle in the callback.");
   }
   Ref<Dataset> dataset = make_counted<Dataset>(memory, readers, options);
   DIST_TRY(dataset->set_source(
@@ -146,7 +145,7 @@ Status Dataset::create_from_callback(Memory& memory, const Readers& readers, Hos
 Status Dataset::create_from_files(Memory& memory, const Readers& readers, std::span<const char* const> names,
                                   HostSource::FileFn fn, void* user_data, HostSource::Release release,
                                   const DatasetOptions& options, Ref<Dataset>* out) {
-  if (names.empty()) return invalid_argument("n is 0: a dataset is made of one file or more");
+  if (names.empty()) return invalid_argument("n is 0, but a dataset needs at least one file");
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == nullptr) return invalid_argument("names[%zu] is NULL; a file must have a name", i);
   }
@@ -160,7 +159,7 @@ Status Dataset::of(dist_dataset* handle, const char* call, Dataset** out) noexce
   if (handle == nullptr) return invalid_argument("%s(): dataset is NULL", call);
   // Handles of datasets, values and variables are all counted objects, so the type can be checked.
   *out = dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(handle));
-  return *out != nullptr ? kOk : invalid_argument("%s(): the handle is not a dataset's", call);
+  return *out != nullptr ? kOk : invalid_argument("%s(): the handle is not a dataset", call);
 }
 
 Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const {
@@ -172,16 +171,17 @@ Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const 
     // Releases the returned dataset, whatever the status.
     if (made != nullptr) Dataset::close(made);
     if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
-    return fail(code,
-                "the function returned %s for input pipeline %d without a reason (dist_fail() gives one)",
-                status_name(code), context.input_pipeline_id);
+    return fail(
+        code,
+        "the function returned %s for input pipeline %d without a reason. Use dist_fail() to report one",
+        status_name(code), context.input_pipeline_id);
   }
   if (handle == nullptr) {
-    return invalid_argument("the function returned DIST_OK for input pipeline %d but made no dataset",
+    return invalid_argument("the function returned DIST_OK for input pipeline %d, but created no dataset",
                             context.input_pipeline_id);
   }
   if (made == nullptr) {
-    return invalid_argument("the function made something for input pipeline %d that is not a dataset",
+    return invalid_argument("the function returned a handle for input pipeline %d that is not a dataset",
                             context.input_pipeline_id);
   }
   *out = Ref<Dataset>::adopt(made);
@@ -204,8 +204,8 @@ Status Dataset::create_from_function(Memory& memory, const Readers& readers, boo
     DIST_TRY(maker.make(context, &one));
     if (one->is_of_function()) {
       return invalid_argument(
-          "the function made a dataset of another function: it makes one of tensors, of a callback "
-          "or of files");
+          "the function returned a dataset that is itself created from a function. Create it from tensors, a "
+          "callback or files.");
     }
   }
   Ref<Dataset> dataset = make_counted<Dataset>(memory, readers, options);
@@ -225,8 +225,8 @@ void Dataset::close(Dataset* dataset) noexcept {
 Status Dataset::check_process() const noexcept {
   if (!forked()) return kOk;
   return failed_precondition(
-      "this is a forked child of the dataset's process, and threads do not survive a fork: create "
-      "a strategy and a dataset in the child");
+      "this is a forked child of the dataset's process, and threads do not survive fork(). Create a strategy "
+      "and a dataset in the child.");
 }
 
 bool Dataset::has_static_shapes() const noexcept {

@@ -10,7 +10,7 @@ constexpr int32_t kMostWorkers = 65536;
 
 Status check_flag(const char* name, int32_t flag, int32_t least = 0) noexcept {
   if (flag >= least && flag <= 1) return kOk;
-  return invalid_argument("%s is %d; it is %s", name, flag, least == 0 ? "0 or 1" : "-1, 0 or 1");
+  return invalid_argument("%s is %d, but must be %s", name, flag, least == 0 ? "0 or 1" : "-1, 0 or 1");
 }
 
 Status check_numbers(const DatasetOptions& options) noexcept {
@@ -25,11 +25,12 @@ Status check_numbers(const DatasetOptions& options) noexcept {
   DIST_TRY(check_flag("as_one_process", options.as_one_process));
   if (options.global_batch_size < 0) {
     return invalid_argument(
-        "global_batch_size is %lld; it is 1 or more, or 0 where elements are batches already",
+        "global_batch_size is %lld, but must be 1 or more, or 0 if the elements are already batches",
         static_cast<long long>(options.global_batch_size));
   }
   if (options.interleave < 0) {
-    return invalid_argument("interleave is %d; it is how many files are read in turn", options.interleave);
+    return invalid_argument("interleave is %d, but must be the number of files to read in turn",
+                            options.interleave);
   }
   return kOk;
 }
@@ -39,13 +40,13 @@ Status check_workers(const DatasetOptions& options) noexcept {
     return invalid_argument("shard_policy is %d; use one of DIST_SHARD_...", options.shard_policy);
   }
   if (options.num_workers < 0 || options.num_workers > kMostWorkers) {
-    return invalid_argument("num_workers is %d; it is 1 to %d", options.num_workers, kMostWorkers);
+    return invalid_argument("num_workers is %d, but must be 1 to %d", options.num_workers, kMostWorkers);
   }
   const int32_t workers = std::max(options.num_workers, 1);
   const bool known = options.worker_index < workers || options.shard_policy == DIST_SHARD_OFF;
   if (options.worker_index < 0 || !known) {
-    return invalid_argument("worker_index is %d; of %d worker%s it is 0 to %d", options.worker_index, workers,
-                            workers == 1 ? "" : "s", workers - 1);
+    return invalid_argument("worker_index is %d, but for %d worker%s it must be 0 to %d",
+                            options.worker_index, workers, workers == 1 ? "" : "s", workers - 1);
   }
   return kOk;
 }
@@ -53,7 +54,7 @@ Status check_workers(const DatasetOptions& options) noexcept {
 Status check_sizes(const DatasetOptions& options) noexcept {
   for (std::size_t i = 0; i < options.batch_sizes.size(); ++i) {
     if (options.batch_sizes[i] >= 0) continue;
-    return invalid_argument("batch_sizes[%zu] is %lld; a size is 0 or more", i,
+    return invalid_argument("batch_sizes[%zu] is %lld, but must be 0 or more", i,
                             static_cast<long long>(options.batch_sizes[i]));
   }
   const bool none = std::all_of(options.batch_sizes.begin(), options.batch_sizes.end(),
@@ -67,13 +68,13 @@ Status check_sizes(const DatasetOptions& options) noexcept {
 Status check_files(const SourceFacts& source, int64_t workers) noexcept {
   if (!source.has_files) {
     return fail(DIST_NOT_FOUND,
-                "shard_policy is DIST_SHARD_FILE, but the source has no files: make it by "
-                "dist_dataset_create_from_files(), or use DIST_SHARD_DATA");
+                "shard_policy is DIST_SHARD_FILE, but the source has no files. Create it with "
+                "dist_dataset_create_from_files(), or use DIST_SHARD_DATA.");
   }
   if (source.num_files >= static_cast<std::size_t>(workers)) return kOk;
   return invalid_argument(
-      "the dataset has %zu file(s), too few for %lld workers, each of which gets whole files; use "
-      "DIST_SHARD_DATA, which deals elements, or DIST_SHARD_OFF",
+      "the dataset has %zu file(s), which is too few for %lld workers, because each worker gets whole files. "
+      "Use DIST_SHARD_DATA, which distributes elements, or DIST_SHARD_OFF.",
       source.num_files, static_cast<long long>(workers));
 }
 
@@ -185,15 +186,17 @@ Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>&
 Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replicas, int64_t worker,
                               std::span<int64_t> out) noexcept {
   if (batch < 0)
-    return invalid_argument("the global batch size is %lld; it is 0 or more", static_cast<long long>(batch));
+    return invalid_argument("the global batch size is %lld, but must be 0 or more",
+                            static_cast<long long>(batch));
   if (num_workers < 1 || num_workers > kMostWorkers || replicas < 1) {
     return invalid_argument(
         "%lld workers of %lld replicas; there are 1 to %d workers with at least one replica",
         static_cast<long long>(num_workers), static_cast<long long>(replicas), kMostWorkers);
   }
   if (worker < 0 || worker >= num_workers) {
-    return invalid_argument("worker is %lld; the %lld workers are 0 to %lld", static_cast<long long>(worker),
-                            static_cast<long long>(num_workers), static_cast<long long>(num_workers - 1));
+    return invalid_argument("worker is %lld, but the %lld workers are 0 to %lld",
+                            static_cast<long long>(worker), static_cast<long long>(num_workers),
+                            static_cast<long long>(num_workers - 1));
   }
   const int64_t pieces = num_workers * replicas;
   if (out.size() != static_cast<std::size_t>(pieces)) {

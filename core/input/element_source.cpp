@@ -39,7 +39,7 @@ class ElementPass final : public Pass {
       if (status.ok() && position.examples >= open_.count) status = end_of_source();
     }
     if (status.code() == DIST_OUT_OF_RANGE) {
-      return invalid_argument("the position is at element %lld, example %lld, which the source has not",
+      return invalid_argument("the position is at element %lld, example %lld, which the source does not have",
                               static_cast<long long>(position.elements),
                               static_cast<long long>(position.examples));
     }
@@ -212,7 +212,7 @@ Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
   if (!has_words) error.code = before;
   if (code == DIST_OK) {
     if (!given) {
-      return invalid_argument("the source returned DIST_OK for element %lld but set no element",
+      return invalid_argument("the source returned DIST_OK for element %lld, but set no element",
                               static_cast<long long>(index));
     }
     *out = std::move(given);
@@ -220,7 +220,8 @@ Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
   }
   if (code == DIST_OUT_OF_RANGE) return end_of_source();
   if (!has_words) {
-    return fail(code, "the source returned %s for element %lld%s%s without a reason (dist_fail() gives one)",
+    return fail(code,
+                "the source returned %s for element %lld%s%s without a reason. Use dist_fail() to report one",
                 status_name(code), static_cast<long long>(index), has_files() ? " of " : "",
                 has_files() ? name(file) : "");
   }

@@ -51,8 +51,8 @@ class ExampleCounter {
   Status count(int64_t rows) noexcept {
     if (examples_ >= 0 && rows != examples_) {
       return invalid_argument(
-          "element %lld%s has %lld rows where the tensors before it have %lld; the tensors of a "
-          "batch have equal first dimensions",
+          "element %lld%s has %lld rows, but the tensors before it have %lld. All tensors of a batch must "
+          "have the same first dimension.",
           index_, path_.text(), static_cast<long long>(rows), static_cast<long long>(examples_));
     }
     examples_ = rows;

@@ -124,8 +124,8 @@ Status FunctionSource::make_pass(const Recipe&, Ref<Pass>* out) {
 
 Status FunctionSource::numbered(bool, int64_t, Ref<Source>*) {
   return fail(DIST_UNIMPLEMENTED,
-              "the dataset is made by a function, and only that knows what it makes for other workers: check "
-              "the datasets that it makes");
+              "the dataset is created by a function, so the shards of other workers are unknown. Check the "
+              "datasets that the function creates.");
 }
 
 Status FunctionSource::model(ValueRef* out, bool* fixed) {

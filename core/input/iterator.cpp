@@ -43,7 +43,8 @@ Status check_position(const Position& position) noexcept {
   for (const auto& field : fields) {
     if (field.number >= 0 && field.number <= kMost) continue;
     return invalid_argument(
-        "dist_position.%s is %lld; it is 0 to 2^62, as dist_iterator_position() or a checkpoint gave it",
+        "dist_position.%s is %lld, but must be 0 to 2^62, as dist_iterator_position() or a checkpoint gave "
+        "it",
         field.name, static_cast<long long>(field.number));
   }
   return kOk;
@@ -237,7 +238,7 @@ void Iterator::make_batch(Lock& lock) {
   } catch (const std::bad_alloc&) {
     status = out_of_memory();
   } catch (const std::exception& error) {
-    status = fail(DIST_UNKNOWN, "the source threw %s: it must return a status instead", error.what());
+    status = fail(DIST_UNKNOWN, "the source threw %s. Callbacks must return a status instead.", error.what());
   }
   // The elements and their order are not needed any more.
   if (!status.ok()) pass_ = {};

@@ -164,18 +164,20 @@ Status check_tensor_of_rows(std::span<const dist_tensor> tensors, std::size_t in
   DIST_TRY(check_tensor(tensor, what, &size));
   if (tensor.ndim == 0) {
     return invalid_argument(
-        "%s is a scalar: a dataset's elements are the rows of its tensors, and a scalar has none", what);
+        "%s is a scalar, but the elements of a dataset are the rows of its tensors. Pass tensors with at "
+        "least one dimension.",
+        what);
   }
   if (tensor.shape[0] == tensors[0].shape[0]) return kOk;
-  return invalid_argument("%s has %lld rows but tensors[0] has %lld; element i is row i of every tensor",
-                          what, static_cast<long long>(tensor.shape[0]),
-                          static_cast<long long>(tensors[0].shape[0]));
+  return invalid_argument(
+      "%s has %lld rows, but tensors[0] has %lld. All tensors must have the same number of rows.", what,
+      static_cast<long long>(tensor.shape[0]), static_cast<long long>(tensors[0].shape[0]));
 }
 
 }  // namespace
 
 Status RowSource::create(Memory& memory, std::span<const dist_tensor> tensors, Ref<RowSource>* out) {
-  if (tensors.empty()) return invalid_argument("n is 0: a dataset is made of one tensor or more");
+  if (tensors.empty()) return invalid_argument("n is 0, but a dataset needs at least one tensor");
   for (std::size_t i = 0; i < tensors.size(); ++i) DIST_TRY(check_tensor_of_rows(tensors, i));
   Ref<RowSource> source = make_counted<RowSource>(memory);
   source->tensors_.resize(tensors.size());

@@ -131,8 +131,9 @@ Status report(const CrossReplica& context, const Variable& variable, const Eleme
 Status check_drift(const CrossReplica& context, const Variable& variable, Drift* out) {
   // A variable lives in the memory of the strategy that created it.
   if (!variable.plain() && &variable.memory() != context.memory) {
-    return invalid_argument("variable \"%s\" is another strategy's: ask the one that made it",
-                            variable.name());
+    return invalid_argument(
+        "variable \"%s\" belongs to another strategy. Use it with the strategy that created it.",
+        variable.name());
   }
   *out = Drift{};
   const VariableCopies copies(variable);

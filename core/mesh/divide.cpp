@@ -124,8 +124,8 @@ Status shard_of(Memory& memory, Value* value, int32_t logical_device, ValueRef* 
   if (value->sharding() != nullptr) {
     if (logical_device >= value->sharding()->num_logical_devices) {
       return invalid_argument(
-          "a sharded tensor has shards for %d logical devices, none for device %d: it was made for another "
-          "strategy",
+          "a sharded tensor has shards for %d logical devices, none for device %d: it was created for "
+          "another strategy",
           value->sharding()->num_logical_devices, logical_device);
     }
     *out = ValueRef::share(&value->shard(logical_device));

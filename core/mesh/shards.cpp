@@ -49,14 +49,14 @@ Status find_shard(const Value& sharded, int32_t logical_device, const char* call
                   const Value** out) noexcept {
   const Sharding& sharding = *sharded.sharding();
   if (logical_device < 0 || logical_device >= sharding.num_logical_devices) {
-    return invalid_argument("%s(): there is no logical device %d: a replica has %d", call, logical_device,
+    return invalid_argument("%s(): there is no logical device %d. A replica has %d.", call, logical_device,
                             sharding.num_logical_devices);
   }
   const Value& shard = sharded.shard(logical_device);
   if (shard.is_none()) {
     return fail(DIST_NOT_FOUND,
-                "%s(): the tensor is assigned to logical device %d; device %d has nothing of it", call,
-                sharding.logical_device, logical_device);
+                "%s(): the tensor is assigned to logical device %d, so logical device %d has no part of it",
+                call, sharding.logical_device, logical_device);
   }
   *out = &shard;
   return kOk;

@@ -113,7 +113,7 @@ Status Metric::create(Memory& memory, int32_t num_replicas, int32_t kind, const 
 
 Status Metric::check_owner(const Memory& strategy_memory) const noexcept {
   if (&strategy_memory == &memory()) return kOk;
-  return invalid_argument("metric \"%s\" was made with another strategy; make one with this strategy",
+  return invalid_argument("metric \"%s\" belongs to another strategy. Create one with this strategy.",
                           name());
 }
 
@@ -133,8 +133,8 @@ Status Metric::update(LocalReplica replica, const dist_tensor& values, const dis
   const bool accuracy = kind_ == DIST_METRIC_ACCURACY;
   if (accuracy != (labels != nullptr)) {
     return invalid_argument("metric \"%s\" %s", name(),
-                            accuracy ? "is an accuracy: give labels to compare the values with"
-                                     : "takes no labels; give NULL, or make it a DIST_METRIC_ACCURACY");
+                            accuracy ? "is an accuracy metric. Pass labels to compare the values with."
+                                     : "takes no labels. Pass NULL, or create it with DIST_METRIC_ACCURACY.");
   }
   if (accuracy) DIST_TRY(check_labels(values, *labels));
   const dist_tensor& elements = accuracy ? *labels : values;

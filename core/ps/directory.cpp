@@ -30,7 +30,7 @@ Status Directory::find(std::string_view name, const RemoteVariable** out) const 
   const std::scoped_lock lock(mutex_);
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) {
-    return fail(DIST_NOT_FOUND, "there is no variable \"%.*s\" on the parameter servers",
+    return fail(DIST_NOT_FOUND, "the parameter servers have no variable \"%.*s\"",
                 static_cast<int>(std::min<std::size_t>(name.size(), 100)), name.data());
   }
   *out = &entries_[found->second];
@@ -45,8 +45,7 @@ const RemoteVariable& Directory::at(std::size_t index) const noexcept {
 Status Directory::add(RemoteVariable variable) {
   const std::scoped_lock lock(mutex_);
   if (by_name_.find(variable.name) != by_name_.end()) {
-    return fail(DIST_ALREADY_EXISTS, "there is a variable \"%s\" already",
-                Shown(variable.name.c_str()).c_str());
+    return fail(DIST_ALREADY_EXISTS, "variable \"%s\" already exists", Shown(variable.name.c_str()).c_str());
   }
   variable.index = static_cast<int64_t>(entries_.size());
   entries_.push_back(std::move(variable));

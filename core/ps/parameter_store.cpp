@@ -50,7 +50,7 @@ ParameterStore::~ParameterStore() {
 
 Status ParameterStore::add_function(const char* name, const UpdateFunction& function) {
   if (functions_.find(std::string_view(name)) != functions_.end()) {
-    return fail(DIST_ALREADY_EXISTS, "there is an update function %s already", Shown(name).c_str());
+    return fail(DIST_ALREADY_EXISTS, "update function %s is already registered", Shown(name).c_str());
   }
   functions_.emplace(name, function);
   return kOk;

@@ -77,10 +77,9 @@ class RemoteVariables::Calls {
   };
   Status lost(std::size_t ps, const char* why) noexcept {
     wait_->lost = static_cast<int32_t>(ps);
-    return fail(
-        DIST_ABORTED,
-        "parameter server %zu at %s is lost, and its variables with it: restore from a checkpoint (%s)", ps,
-        owner_.servers_[ps]->address(), why);
+    return fail(DIST_ABORTED,
+                "parameter server %zu at %s is lost with its variables (%s). Restore from a checkpoint.", ps,
+                owner_.servers_[ps]->address(), why);
   }
 
   const RemoteVariables& owner_;

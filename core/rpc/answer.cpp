@@ -25,7 +25,7 @@ Status sendable(dist_status code, uint64_t failures_before, const char* what) no
                 words ? own.message : "");
   }
   if (code != DIST_OK && !words)
-    return fail(code, "%s failed with %s, and gave no reason", what, status_name(code));
+    return fail(code, "%s failed with %s and gave no reason", what, status_name(code));
   return Status(code);
 }
 

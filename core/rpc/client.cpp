@@ -36,11 +36,12 @@ RpcClient::~RpcClient() {
 Status RpcClient::begin(std::string_view method, Value* arguments, const RpcCallOptions& options,
                         Ref<RemoteValue>* out) {
   if (memory().forked()) {
-    return failed_precondition("this is a forked child, in which the client has no threads");
+    return failed_precondition(
+        "this is a forked child, in which the client has no threads. Create another one in the child.");
   }
   if (method.empty() || method.size() > kMostMethodBytes) {
-    return invalid_argument("the name of a method has 1 to %zu bytes; this one has %zu", kMostMethodBytes,
-                            method.size());
+    return invalid_argument("the name of a method must have 1 to %zu bytes, but this one has %zu",
+                            kMostMethodBytes, method.size());
   }
   Ref<CallParts> request;
   DIST_TRY(write_message(memory(), method, arguments, &request));

@@ -82,7 +82,7 @@ class MessageParts final : public CallParts {
     if (value == nullptr || value->is_none()) return put_number(static_cast<uint8_t>(DIST_VALUE_NONE)), kOk;
     if (value->has_tensor()) return put_tensor(value->kind() == DIST_VALUE_SHARDED ? value->whole() : *value);
     if (value->distributed() || value->kind() == DIST_VALUE_OBJECT) {
-      return invalid_argument("%s cannot be sent to another process: send tensors, texts, and nests of them",
+      return invalid_argument("%s cannot be sent to another process. Send tensors, texts, or nests of them.",
                               Value::kind_name(value->kind()));
     }
     put_number(static_cast<uint8_t>(value->kind()));
@@ -255,7 +255,7 @@ Status check_method_name(const char* name, const char* what) noexcept {
   DIST_TRY(check_name(name, what));
   const std::size_t bytes = std::strlen(name);
   if (bytes != 0 && bytes <= kMostMethodBytes) return kOk;
-  return invalid_argument("%s has 1 to %zu bytes; this one has %zu", what, kMostMethodBytes, bytes);
+  return invalid_argument("%s must have 1 to %zu bytes, but this one has %zu", what, kMostMethodBytes, bytes);
 }
 
 Status write_message(Memory& memory, std::string_view method, Value* value, Ref<CallParts>* out) {

@@ -34,7 +34,8 @@ bool RemoteValue::ready() noexcept {
 
 Status RemoteValue::get(int64_t timeout_ns, ValueRef* out) {
   if (memory().forked()) {
-    return failed_precondition("this is a forked child, in which the client has no threads");
+    return failed_precondition(
+        "this is a forked child, in which the client has no threads. Create another one in the child.");
   }
   const int64_t begin = steady_now_ns();
   const int64_t until =
@@ -46,7 +47,7 @@ Status RemoteValue::get(int64_t timeout_ns, ValueRef* out) {
       expire();
     } else if (now >= until) {
       describe(what, sizeof what);
-      return fail(DIST_DEADLINE_EXCEEDED, "%s is not there yet; the %s goes on", what, kind());
+      return fail(DIST_DEADLINE_EXCEEDED, "%s is not available yet. The %s continues to run.", what, kind());
     } else {
       park(over_, 0, until == kNever ? -1 : until - now);
     }

@@ -23,9 +23,8 @@ Status RpcServer::create(Memory& memory, const RpcServerOptions& options, Ref<Rp
   HostAndPort parsed;
   if (!parse_address(options.address, 0, &parsed)) {
     return invalid_argument(
-        "the server's address is %s; write host:port, or [v6]:port, with a port of 1 to 65535, or 0 for one "
-        "that "
-        "the system chooses",
+        "the server's address is %s, but must be host:port or [v6]:port, with a port of 1 to 65535, or 0 to "
+        "let the system choose one",
         Shown(options.address).c_str());
   }
   *out = make_counted<RpcServer>(memory, options);
@@ -51,23 +50,25 @@ RpcServer::~RpcServer() {
 
 Status RpcServer::add(const char* name, const RpcMethod& method) {
   if (started_) {
-    return failed_precondition("the server has been started; register methods before");
+    return failed_precondition("the server has already started. Register methods before starting it.");
   }
   DIST_TRY(check_method_name(name, "the name of a method"));
   const std::string_view text(name);
   if (text.substr(0, 5) == "dist.") {
-    return invalid_argument("%s: names that begin with dist. are libdist's own", Shown(name).c_str());
+    return invalid_argument("%s: names that start with dist. are reserved for libdist", Shown(name).c_str());
   }
   if (methods_.find(text) != methods_.end()) {
-    return fail(DIST_ALREADY_EXISTS, "there is a method %s already", Shown(name).c_str());
+    return fail(DIST_ALREADY_EXISTS, "method %s is already registered", Shown(name).c_str());
   }
   methods_.emplace(text, method);
   return kOk;
 }
 
 Status RpcServer::start() {
-  if (memory().forked()) return failed_precondition("this is a forked child of the server's process");
-  if (started_) return failed_precondition("the server has been started before");
+  if (memory().forked())
+    return failed_precondition(
+        "this is a forked child of the server's process. Create another one in the child.");
+  if (started_) return failed_precondition("the server has already been started");
   DIST_TRY(create_job_calls(memory(), {address_.c_str(), false, this, {}}, &calls_));
   started_ = true;
   const std::size_t colon = address_.rfind(':');
@@ -101,7 +102,7 @@ void RpcServer::run(IncomingCall& call, Cancel& cancel) noexcept {
     } else if (done.ok()) {
       const auto found = methods_.find(name);
       if (found == methods_.end()) {
-        done = fail(DIST_NOT_FOUND, "there is no method %s", Shown(std::string(name).c_str()).c_str());
+        done = fail(DIST_NOT_FOUND, "the server has no method %s", Shown(std::string(name).c_str()).c_str());
       } else {
         const RpcContext context{found->first.c_str(), &cancel, call.timeout_ns()};
         const RpcMethod& method = found->second;

@@ -43,7 +43,7 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
     return cancelled_early(group_.cancel_reason());
   if (!late) return shutting_down();
   return fail(DIST_DEADLINE_EXCEEDED,
-              "%s(): %d of the budget's %d threads have not been free within %s: %d are in use, and %d runs "
+              "%s(): %d of the budget's %d threads were not available within %s: %d are in use, and %d runs "
               "and requests wait",
               limits.call, std::min(ticket_->wants(), state.threads), state.threads,
               DurationText(deadline.given_ns).text, state.used, state.waiting);

@@ -30,7 +30,7 @@ Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noe
   *out = replica.pool().devices_of(replica.local());
   if (*out != nullptr) return kOk;
   return failed_precondition(
-      "%s(): replicas of this strategy have no logical devices; DIST_STRATEGY_MESH makes them of some", call);
+      "%s(): replicas of this strategy have no logical devices. Use DIST_STRATEGY_MESH.", call);
 }
 
 Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) noexcept {
@@ -38,8 +38,8 @@ Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) 
   *out = device.pool().team();
   if (*out != nullptr) return kOk;
   return failed_precondition(
-      "%s() is for logical devices, and this is replica %d: call it inside dist_run_on_devices()'s function, "
-      "with the handle that this gets",
+      "%s() is for logical devices, but this is replica %d. Call it inside the function of "
+      "dist_run_on_devices(), with the handle that it gets.",
       call, device.name().number());
 }
 

@@ -91,9 +91,9 @@ void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
 }
 
 Status ReplicaPool::run_is_late() noexcept {
-  char missing[512] = "a thread has yet to come back from dist_replica_leave()";
+  char missing[512] = "a thread has not yet returned from dist_replica_leave()";
   if (open_) list_missing(missing, sizeof missing);
-  const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run has not ended within %s: %s",
+  const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run did not end within %s: %s",
                            DurationText(options_.timeout_ns).text, missing);
   if (open_ && !given_up_) give_up_run(last_error());
   return late;
@@ -102,16 +102,16 @@ Status ReplicaPool::run_is_late() noexcept {
 Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
   if (options_.threads != DIST_THREADS_HOST) {
     return failed_precondition(
-        "this strategy has threads of its own: use dist_run(), or create it with "
-        "DIST_THREADS_HOST");
+        "this strategy runs replicas on its own threads. Use dist_run(), or create the strategy with "
+        "DIST_THREADS_HOST.");
   }
   const LocalReplica local = options_.replicas.local_of(replica);
   if (local == kNoLocalReplica) {
-    return invalid_argument("replica_id is %d; this strategy's replicas are %d to %d", number(replica),
+    return invalid_argument("replica_id is %d, but this strategy's replicas are %d to %d", number(replica),
                             number(options_.replicas.first()), number(options_.replicas.last()));
   }
   if (current().replica != nullptr) {
-    return failed_precondition("this thread is replica %d already: dist_replica_leave() first",
+    return failed_precondition("this thread is already replica %d. Call dist_replica_leave() first.",
                                current().replica->name().number());
   }
   Seat& seat = seats_[index(local)];
@@ -126,7 +126,7 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
     return shutting_down();
   }
   if (open_ && seat.entered == run_ && seat.finished.value.load(std::memory_order_acquire) != run_)
-    return failed_precondition("replica %d is inside already, on another thread",
+    return failed_precondition("replica %d has already entered, on another thread",
                                seat.replica.name().number());
   if (!in_time) {
     stop_asking();
@@ -222,7 +222,8 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   DIST_TRY(replica.check("dist_replica_leave"));
   if (options_.threads != DIST_THREADS_HOST || current().replica != &replica) {
     return failed_precondition(
-        "dist_replica_leave(): %s %d did not come by dist_replica_enter(); its function ends by returning",
+        "dist_replica_leave(): %s %d did not enter with dist_replica_enter(). Return from its function "
+        "instead.",
         replica.name().word(), replica.name().number());
   }
   const uint32_t run = run_;
@@ -255,7 +256,7 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
     changed_.advance();
     char missing[512];
     list_missing(missing, sizeof missing);
-    return fail(DIST_DEADLINE_EXCEEDED, "%s(): the run has not ended within %s: %s", call,
+    return fail(DIST_DEADLINE_EXCEEDED, "%s(): the run did not end within %s: %s", call,
                 DurationText(options_.timeout_ns).text, missing);
   }
   options_.keeper->retain();  // until end_turn(); a shutdown may not wait for the turn
@@ -266,8 +267,9 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
 void ReplicaPool::abandon(Replica& replica) noexcept {
   if (memory_.forked()) return;
   depart(seat(replica),
-         failed_precondition("replica %d's thread ended inside its run, without dist_replica_leave()",
-                             replica.name().number()));
+         failed_precondition(
+             "replica %d's thread ended inside its run. Call dist_replica_leave() before the thread ends.",
+             replica.name().number()));
   lock_.lock();
   Counted* const kept = go(seat(replica));
   lock_.unlock();

@@ -64,7 +64,7 @@ Status call_function(Replica& replica, Memory& memory, const MergeFunction& func
   if (status == DIST_OK) return kOk;
   *out = ValueRef();
   if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
-  return fail(status, "the merge function returned %s without a reason (dist_fail() gives one)",
+  return fail(status, "the merge function returned %s without a reason. Use dist_fail() to report one",
               status_name(status));
 }
 
@@ -87,7 +87,7 @@ Status lead(Replica& replica, Memory& memory, const MergeFunction& function, Mer
 Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
                       const char* tag, int64_t timeout_ns, ValueRef* out) {
   if (args != nullptr && !args->is_sequence()) {
-    return invalid_argument("args is %s; merge_call takes a list or tuple of arguments, or NULL",
+    return invalid_argument("args is %s, but merge_call takes a list or tuple of arguments, or NULL",
                             Value::kind_name(args->kind()));
   }
   Group& group = replica.group();

@@ -16,13 +16,13 @@ Status ReplicaPool::inner(ReplicaPool** out) {
     if (closing_.load(std::memory_order_relaxed)) return shutting_down();
     if (options_.threads == DIST_THREADS_HOST && options_.num_replicas > 1) {
       return failed_precondition(
-          "a run inside a merge function needs threads beside the replicas', which wait; a strategy with "
-          "DIST_THREADS_HOST has none");
+          "a run inside a merge function needs library threads, because the replicas' threads wait. A "
+          "strategy with DIST_THREADS_HOST has none.");
     }
     if (options_.workers != nullptr) {
       return fail(DIST_UNIMPLEMENTED,
-                  "a run inside a merge function would meet the other workers a second time: over several "
-                  "workers, end the merge function first");
+                  "a run inside a merge function is not supported across several workers. Return from the "
+                  "merge function first.");
     }
     Options options = options_;
     options.threads = DIST_THREADS_CALLER;

@@ -15,8 +15,8 @@ Status check_use(const Replica& replica, const Variable& variable, bool writes) 
   if (&variable.memory() == &replica.pool().memory()) return kOk;
   if (variable.plain() && (!writes || replica.replicas().local() == 1)) return kOk;
   return failed_precondition(
-      "variable \"%s\" belongs to another strategy, and strategies do not mix: inside replica %d's run use "
-      "variables that were made with its strategy",
+      "variable \"%s\" belongs to another strategy. Inside replica %d's run, use variables of the replica's "
+      "own strategy.",
       variable.name(), replica.name().number());
 }
 
@@ -27,8 +27,8 @@ Status find_own(const Replica& replica, const Variable& variable, bool* out_own)
   const bool none = variable.aggregation() == DIST_AGGREGATION_NONE;
   if (none && variable.central()) {
     return invalid_argument(
-        "variable \"%s\" has one copy for all replicas and aggregation NONE: nothing says how what the "
-        "replicas give becomes one value; make it with SUM, MEAN or ONLY_FIRST_REPLICA",
+        "variable \"%s\" has one copy for all replicas and aggregation NONE, so the values of the replicas "
+        "cannot be combined. Create it with aggregation SUM, MEAN or ONLY_FIRST_REPLICA.",
         variable.name());
   }
   *out_own = none || variable.sync_on_read() || replica.replicas().global() == 1;
@@ -117,7 +117,7 @@ Status replica_assign_value(Replica& replica, const CrossReplica& context, const
   ValueRef given;
   DIST_TRY(component_of(*context.memory, &value, replica.local(), &given));
   if (!given->has_tensor()) {
-    return invalid_argument("value: %s cannot be assigned to variable \"%s\"; give a tensor",
+    return invalid_argument("value: %s cannot be assigned to variable \"%s\". Pass a tensor.",
                             Value::kind_name(given->kind()), variable.name());
   }
   if (given->variable() != nullptr) DIST_TRY(check_use(replica, *given->variable(), false));

@@ -135,10 +135,10 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
   } catch (abi::__forced_unwind&) {
     throw;  // the thread is being ended; Turn's destructor reports it
   } catch (...) {
-    status =
-        fail(DIST_UNKNOWN, "%s %d's function threw a C++ exception; a callback must return a status instead",
-             seat.replica.name().word(), seat.replica.name().number())
-            .code();
+    status = fail(DIST_UNKNOWN,
+                  "the function of %s %d threw a C++ exception. Callbacks must return a status instead.",
+                  seat.replica.name().word(), seat.replica.name().number())
+                 .code();
   }
   turn.conclude(Status(status));
 }
@@ -159,7 +159,7 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
       seat.error = ErrorRecord{};
       seat.error.code = status.code();
       std::snprintf(seat.error.message, sizeof seat.error.message,
-                    "%s %d's function returned %s without a reason (dist_fail() gives one)",
+                    "%s %d's function returned %s without a reason. Use dist_fail() to report one",
                     seat.replica.name().word(), seat.replica.name().number(), status_name(status.code()));
     }
     if (seat.error.culprit.replica == kNoReplica && seat.error.collective == 0 && !seat.error.of_all)
@@ -285,7 +285,7 @@ Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noe
     case RunLock::Wait::kCancelled: return cancelled_early(limits.cancel->reason());
     case RunLock::Wait::kClosed: return shutting_down();
     case RunLock::Wait::kDeadline:
-      return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy has not ended within %s",
+      return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy did not end within %s",
                   DurationText(limits.timeout_ns).text);
   }
   return kOk;
@@ -323,7 +323,7 @@ class ReplicaPool::Holding {
 
 // `reason` is NULL if dist_strategy_cancel() gave none.
 Status ReplicaPool::cancelled_early(const char* reason) const noexcept {
-  return fail(DIST_CANCELLED, "the %s was cancelled before it began: %s", options_.naming.run(),
+  return fail(DIST_CANCELLED, "the %s was cancelled before it started: %s", options_.naming.run(),
               reason != nullptr ? reason : "dist_strategy_cancel()");
 }
 
@@ -387,8 +387,8 @@ template <bool kCounted>
   DIST_TRY(check_not_in_source(limits.call));
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
-        "this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "
-        "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
+        "this strategy runs replicas on host threads (DIST_THREADS_HOST). Call dist_replica_enter() and "
+        "dist_replica_leave() on each of them instead of dist_run().");
   }
   if (limits.cancel != nullptr && limits.cancel->signalled() && options_.workers == nullptr)
     return cancelled_early(limits.cancel->reason());

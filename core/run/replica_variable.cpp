@@ -33,8 +33,8 @@ Status check_names(Value& merged, int32_t n, const char* name) noexcept {
     const char* const other = request_of(merged, r).options.name;
     if (std::strcmp(name, other) == 0) continue;
     return invalid_argument(
-        "replica 0 asks for variable \"%s\", replica %d for \"%s\": all replicas ask for the same one "
-        "together",
+        "replica 0 requested variable \"%s\", but replica %d requested \"%s\". All replicas must request the "
+        "same variable together.",
         name, r, other);
   }
   return kOk;
@@ -43,8 +43,8 @@ Status check_names(Value& merged, int32_t n, const char* name) noexcept {
 Status check_fits(const Variable& variable, const Request& request, int32_t replica) noexcept {
   if (!variable.made_with(request.options)) {
     return invalid_argument(
-        "variable \"%s\" was made with another synchronization, aggregation or trainability than replica %d "
-        "asks for",
+        "variable \"%s\" was created with another synchronization, aggregation or trainability than replica "
+        "%d requests",
         variable.name(), replica);
   }
   if (request.initial.tensor == nullptr) return kOk;
@@ -101,7 +101,8 @@ Status create_variable(const CrossReplica& context, const VariableHome& home, co
   const ValueRef value = ValueRef::adopt(given);
   if (status != DIST_OK) {
     if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
-    return fail(status, "the initial value's function returned %s without a reason (dist_fail() gives one)",
+    return fail(status,
+                "the initial value's function returned %s without a reason. Use dist_fail() to report one",
                 status_name(status));
   }
   if (!value || !value->has_tensor()) {

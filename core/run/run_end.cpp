@@ -134,7 +134,9 @@ Status ReplicaPool::check_all_out() noexcept {
     char inside[256];
     (void)list_inside(run_, inside, sizeof inside);
     return failed_precondition(
-        "an earlier run has returned at its deadline; still inside their functions: %s", inside);
+        "an earlier run reached its deadline, but these have not returned from their functions: %s. Wait for "
+        "them.",
+        inside);
   }
   overdue_ = false;
   return kOk;
@@ -148,11 +150,11 @@ Status ReplicaPool::overdue() noexcept {
   late.code = DIST_DEADLINE_EXCEEDED;
   const DurationText given(group_.deadline().given_ns);
   std::snprintf(late.message, sizeof late.message,
-                "the %s's deadline of %s is over; still inside their functions: %s", options_.naming.run(),
-                given.text, inside);
+                "the %s's deadline of %s expired. These have not returned from their functions: %s",
+                options_.naming.run(), given.text, inside);
   std::snprintf(late.expected, sizeof late.expected, "functions that return within %s", given.text);
   copy_text(late.received, "still inside its function");
-  copy_text(late.hint, "the strategy refuses new runs until these have returned");
+  copy_text(late.hint, "The strategy rejects new runs until these functions have returned.");
   // Replicas that wait in a collective notice the deadline too, and know which peer is missing, so their
   // report is better. A replica that has just arrived may not be asleep yet.
   const int64_t start = steady_now_ns();

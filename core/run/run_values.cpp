@@ -53,11 +53,11 @@ Status ValuesRun::call(Replica& member) {
 
 Status check_arguments(const Value* args, const Value* kwargs) noexcept {
   if (args != nullptr && !args->is_sequence()) {
-    return invalid_argument("args is %s; a run takes a list or tuple of positional arguments, or NULL",
+    return invalid_argument("args is %s, but must be a list or tuple of positional arguments, or NULL",
                             Value::kind_name(args->kind()));
   }
   if (kwargs != nullptr && kwargs->kind() != DIST_VALUE_DICT) {
-    return invalid_argument("kwargs is %s; a run takes a dictionary of named arguments, or NULL",
+    return invalid_argument("kwargs is %s, but must be a dictionary of named arguments, or NULL",
                             Value::kind_name(kwargs->kind()));
   }
   return kOk;

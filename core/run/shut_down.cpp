@@ -30,7 +30,7 @@ void add_inside(std::span<char> text, const char* who) noexcept {
 }  // namespace
 
 Status ReplicaPool::shutting_down() const noexcept {
-  return fail(DIST_CANCELLED, "%s() has ended this strategy's replicas, which begin nothing further", ender_);
+  return fail(DIST_CANCELLED, "%s() has shut down this strategy's replicas. No new run can start.", ender_);
 }
 
 void ReplicaPool::refuse_runs() noexcept {

@@ -41,7 +41,7 @@ int number_of(const WorkerLink::Options& options) noexcept {
 
 Status WorkerLink::Way::join(Network& network, int num_workers, int me, std::optional<Way>* out) noexcept {
   if (network.num_workers() != num_workers) {
-    return invalid_argument("network is for %d workers, and the cluster has %d", network.num_workers(),
+    return invalid_argument("network is for %d workers, but the cluster has %d", network.num_workers(),
                             num_workers);
   }
   out->emplace();

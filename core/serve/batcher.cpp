@@ -53,7 +53,9 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
     const std::size_t items = batcher->queue_.num_waiting() + batcher->queue_.num_active();
     if (items != 0) {
       return failed_precondition(
-          "dist_batcher_destroy(): %zu items have not ended; dist_instances_close() ends them", items);
+          "dist_batcher_destroy(): %zu items have not completed. Wait for them, or call "
+          "dist_instances_close().",
+          items);
     }
   }
   for (;;) {
@@ -73,7 +75,8 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
           left += each->is_used_once() ? 1 : 0;
         if (batcher->out_ == left) break;
         if (batcher->going_ == 0)
-          return failed_precondition("dist_batcher_destroy(): works of items are left; destroy them first");
+          return failed_precondition(
+              "dist_batcher_destroy(): the batcher still has works of items; destroy them first");
       }
     }
     yield_this_thread();
@@ -130,16 +133,17 @@ Status Batcher::submit(const Submission& given, const Place& place, Item** out) 
 
 Status Batcher::try_submit(const Submission& given, const Place& place, Item** out) {
   if (given.cancel != nullptr && given.cancel->signalled())
-    return fail(DIST_CANCELLED, "the item was cancelled before it began: %s", given.cancel->reason());
+    return fail(DIST_CANCELLED, "the item was cancelled before it started: %s", given.cancel->reason());
   const int bucket = bucket_of(place.length);
   if (bucket < 0) {
-    return invalid_argument("dist_item_options.length is %lld; the last bucket is %lld",
+    return invalid_argument("dist_item_options.length is %lld, but the largest bucket is %lld",
                             static_cast<long long>(place.length),
                             static_cast<long long>(options_.buckets.back()));
   }
   if (options_.queue.max_bytes != 0 && place.bytes > options_.queue.max_bytes) {
     return invalid_argument(
-        "dist_item_options.bytes is %lld; an instance's items have %lld at most (max_bytes)",
+        "dist_item_options.bytes is %lld, but the items of an instance can have at most %lld "
+        "(dist_batcher_options.max_bytes)",
         static_cast<long long>(place.bytes), static_cast<long long>(options_.queue.max_bytes));
   }
   DIST_TRY(instances_->need_helpers(given, options_.queue.max_delay_ns > 0));
@@ -161,10 +165,11 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
   {
     const std::lock_guard lock(mutex_);
     if (!linked || item->cancel_asked.load(std::memory_order_relaxed)) {
-      refused = fail(DIST_CANCELLED, "the item was cancelled before it began: %s", given.cancel->reason());
+      refused = fail(DIST_CANCELLED, "the item was cancelled before it started: %s", given.cancel->reason());
     } else if (!queue_.arrive(*item, now_ns)) {
       refused = fail(DIST_RESOURCE_EXHAUSTED,
-                     "dist_batcher_submit(): %zu items wait for a step (dist_batcher_options.max_waiting)",
+                     "dist_batcher_submit(): %zu items are waiting, which is the limit. Raise "
+                     "dist_batcher_options.max_waiting or retry later.",
                      queue_.num_waiting());
     } else {
       numbers_.accepted.add(1);
@@ -329,8 +334,8 @@ Status Batch::check_here(const char* call) const noexcept {
 Status Batch::is_left(const char* call) noexcept {
   return fail(
       DIST_CANCELLED,
-      "%s(): the step's items have ended without its function, which did not return, and its replica has "
-      "got another thread (dist_instances_options.stuck_ns)",
+      "%s(): the items of this step have already completed, because its function did not return in time, and "
+      "the replica has a new thread (dist_instances_options.stuck_ns). Return from the function.",
       call);
 }
 

@@ -47,20 +47,23 @@ Status Instances::refusal(const char* call) const noexcept {
   switch (phase()) {
     case Phase::kOpen:
       if (queue_.has_instances() || pool_.threads() == DIST_THREADS_HOST || some_begin()) break;
-      return fail(DIST_UNAVAILABLE,
-                  "%s(): no instance is left: the threads of all have ended, and none could make a new state",
-                  call);
+      return fail(
+          DIST_UNAVAILABLE,
+          "%s(): no instance is left. The threads of all instances ended, and none could create a new state.",
+          call);
     case Phase::kNever:
-      return failed_precondition("%s(): the strategy's instances are not open yet: dist_instances_open()",
-                                 call);
+      return failed_precondition(
+          "%s(): the strategy's instances are not open. Call dist_instances_open() first.", call);
     case Phase::kOpening:
-      return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances are being opened: try again", call);
+      return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances are being opened. Retry later.", call);
     case Phase::kClosing:
     case Phase::kEnding:
-      return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances close, and accept nothing new", call);
+      return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances are closing and accept no new requests",
+                  call);
     case Phase::kClosed:
       return fail(DIST_UNAVAILABLE,
-                  "%s(): the strategy's instances are closed; dist_instances_open() opens them again", call);
+                  "%s(): the strategy's instances are closed. Call dist_instances_open() to open them again.",
+                  call);
   }
   return kOk;
 }
@@ -84,9 +87,8 @@ Status Instances::need_helpers(const Submission& given, bool clock) noexcept {
     if (given.done != nullptr) DIST_TRY(helpers_.need_teller());
   } else if (given.done != nullptr) {
     return failed_precondition(
-        "`done` is called on a thread of libdist's, and a strategy with DIST_THREADS_HOST has none: allow it "
-        "by "
-        "dist_instances_options.helper_threads, or take what has ended from completions");
+        "`done` needs a libdist thread, but a strategy with DIST_THREADS_HOST has none. Set "
+        "dist_instances_options.helper_threads, or use completions.");
   }
   return kOk;
 }
@@ -130,7 +132,7 @@ Status Instances::submit(const Submission& given, Request** out) {
 
 Status Instances::try_submit(const Submission& given, Request** out) {
   if (given.cancel != nullptr && given.cancel->signalled())
-    return fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason());
+    return fail(DIST_CANCELLED, "the request was cancelled before it started: %s", given.cancel->reason());
   DIST_TRY(need_helpers(given, false));
   Request* request = nullptr;
   DIST_TRY(acquire(&request));
@@ -148,7 +150,7 @@ Status Instances::try_submit(const Submission& given, Request** out) {
     // It may have been cancelled, and the instances closed, since begin().
     refused =
         !linked || request->cancel_asked.load(std::memory_order_relaxed)
-            ? fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason())
+            ? fail(DIST_CANCELLED, "the request was cancelled before it started: %s", given.cancel->reason())
             : refusal("dist_submit");
     int instance = 0;
     if (request->id == 0) request->id = ++numbered_;
@@ -164,8 +166,8 @@ Status Instances::try_submit(const Submission& given, Request** out) {
   }
   if (refused.ok()) {
     refused = fail(DIST_RESOURCE_EXHAUSTED,
-                   "dist_submit(): the queue is full: %zu requests wait for an instance "
-                   "(dist_instances_options.max_queued)",
+                   "dist_submit(): %zu requests are queued, which is the limit. Raise "
+                   "dist_instances_options.max_queued or retry later.",
                    queue_.most());
   }
   request->drop();
@@ -286,7 +288,7 @@ ErrorRecord Instances::overdue_in_queue(const Request& request) const noexcept {
   std::snprintf(why.message, sizeof why.message,
                 "the request's deadline of %s was over before an instance was free",
                 DurationText(request.timeout_ns()).text);
-  copy_text(why.hint, "fewer requests, more replicas, or a longer timeout_ns");
+  copy_text(why.hint, "Send fewer requests, use more replicas, or give a longer timeout_ns.");
   return why;
 }
 
@@ -310,7 +312,7 @@ void Instances::withdraw_cancelled(Request& request, const char* reason) noexcep
     withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
-  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %.900s", reason);
+  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it started: %.900s", reason);
   count_unbegun(why.code);
   request.end_in_signal(why);
 }
@@ -332,7 +334,7 @@ void Instances::cancel(Request& request) noexcept {
     withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
-  copy_text(why.message, "the request was cancelled before it began: dist_work_cancel()");
+  copy_text(why.message, "the request was cancelled before it started: dist_work_cancel()");
   end_unbegun(request, why);
 }
 
@@ -368,9 +370,8 @@ Status Instances::check_wait(const char* call) const noexcept {
   const Replica* const here = current().replica;
   if (here == nullptr || here->pool().owner() != pool_.owner()) return kOk;
   return failed_precondition(
-      "%s(): this is the function of replica %d of the same strategy, which it may have to wait for: call it "
-      "outside the "
-      "replicas (completions tell of ends without a wait)",
+      "%s(): this thread is in the function of replica %d of the same strategy, so the call may wait for "
+      "itself. Call it outside the replicas, or use completions, which do not block.",
       call, here->name().number());
 }
 
@@ -420,10 +421,10 @@ Status Instances::take_all(const Asking& asking) noexcept {
   }
   if (refused_.load(std::memory_order_relaxed)) return pool_.shutting_down();
   if (!late)
-    return fail(DIST_CANCELLED, "the run was cancelled before it began: %s", asking.cancel->reason());
+    return fail(DIST_CANCELLED, "the run was cancelled before it started: %s", asking.cancel->reason());
   char inside[256];
   const int count = list_inside(inside);
-  return fail(DIST_DEADLINE_EXCEEDED, "%s(): the replicas have not been free within %s%s%s", asking.call,
+  return fail(DIST_DEADLINE_EXCEEDED, "%s(): the replicas did not become idle within %s%s%s", asking.call,
               DurationText(asking.timeout_ns).text, count == 0 ? "" : "; requests run on ", inside);
 }
 

@@ -54,7 +54,7 @@ void Item::end_with(dist_status status) noexcept {
   if (why == nullptr) return;
   *why = last_error();
   if (why->code == status) return;
-  (void)dist::fail(status, "the step ended the item with %s, without a reason (dist_fail() gives one)",
+  (void)dist::fail(status, "the step ended the item with %s, without a reason. Use dist_fail() to report one",
                    status_name(status));
   *why = last_error();
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kReturnGraceNs = 50'000'000;
 
 Status changed_elsewhere(const char* call) noexcept {
-  return failed_precondition("%s(): another thread opens or closes the instances", call);
+  return failed_precondition("%s(): another thread is opening or closing the instances", call);
 }
 
 }  // namespace
@@ -64,27 +64,25 @@ void Instances::enter(Phase phase) noexcept {
 
 Status Instances::check_threads(const char* call) const noexcept {
   if (pool_.workers() != nullptr)
-    return fail(DIST_UNIMPLEMENTED, "%s(): instances of a strategy over several workers are not offered",
-                call);
+    return fail(DIST_UNIMPLEMENTED, "%s(): strategies with several workers do not support instances", call);
   if (pool_.threads() != DIST_THREADS_CALLER) return kOk;
   return failed_precondition(
-      "%s(): the caller of dist_run() is replica 0 of this strategy, so that there is no thread for it "
-      "between runs: create "
-      "the strategy with dist_strategy_options.threads = DIST_THREADS_LIBRARY, or DIST_THREADS_HOST with "
-      "dist_serve()",
+      "%s(): replica 0 of this strategy runs on the thread that calls dist_run(), so it has no thread "
+      "between runs. Create the strategy with dist_strategy_options.threads = DIST_THREADS_LIBRARY, or with "
+      "DIST_THREADS_HOST and call dist_serve().",
       call);
 }
 
 Status Instances::check_watch() noexcept {
   if (pool_.threads() == DIST_THREADS_HOST) {
     return fail(DIST_UNIMPLEMENTED,
-                "dist_instances_open(): stuck_ns is for library threads: with DIST_THREADS_HOST there is no "
-                "other thread");
+                "dist_instances_open(): stuck_ns needs library threads, but the strategy has "
+                "DIST_THREADS_HOST. Leave it at 0.");
   }
   if (pool_.devices_of(LocalReplica{0}) != nullptr) {
     return fail(
         DIST_UNIMPLEMENTED,
-        "dist_instances_open(): stuck_ns is for replicas without logical devices, which would be stuck too");
+        "dist_instances_open(): stuck_ns is not supported for replicas with logical devices. Leave it at 0.");
   }
   return helpers_.need_clock();
 }
@@ -98,7 +96,7 @@ Status Instances::open(const Options& options) {
   const Phase now = phase();
   if (now != Phase::kNever && now != Phase::kClosed)
     return failed_precondition(
-        "dist_instances_open(): the instances are open; dist_instances_close() closes them");
+        "dist_instances_open(): the instances are already open. Call dist_instances_close() first.");
   return open_with(options);
 }
 
@@ -161,15 +159,16 @@ Status Instances::check_all_out() noexcept {
   char inside[256];
   (void)list_inside(inside);
   return failed_precondition(
-      "dist_instances_open(): functions of the time before have not returned: %s; dist_instances_close() "
-      "waits for them",
+      "dist_instances_open(): functions have not returned since the instances were closed: %s. Call "
+      "dist_instances_close() to wait for them.",
       inside);
 }
 
 Status Instances::check_teller(const char* call) const noexcept {
   if (!helpers_.telling()) return kOk;
-  return failed_precondition("%s(): this is a dist_done_fn, and the functions of other requests wait for it",
-                             call);
+  return failed_precondition(
+      "%s(): this thread is inside a dist_done_fn, which other requests wait for. Call it on another thread.",
+      call);
 }
 
 // Waits until all instances have their states or one has failed. The failure of the lowest one is reported.
@@ -183,7 +182,7 @@ Status Instances::await_ready() noexcept {
   const std::lock_guard lock(mutex_);
   for (const Seat& at : seats_) {
     if (at.failure == DIST_OK) continue;
-    return at.why != nullptr ? fail(*at.why) : fail(at.failure, "an instance could not be made ready");
+    return at.why != nullptr ? fail(*at.why) : fail(at.failure, "an instance could not be prepared");
   }
   return refused_.load(std::memory_order_relaxed) ? pool_.shutting_down() : kOk;
 }
@@ -221,7 +220,7 @@ Status Instances::close(int64_t timeout_ns) noexcept {
     char late[256];
     (void)list_inside(late);
     return fail(DIST_DEADLINE_EXCEEDED,
-                "dist_instances_close(): within %s these functions have not returned: %s",
+                "dist_instances_close(): these functions did not return within %s: %s",
                 DurationText(timeout_ns).text, late);
   }
   enter(Phase::kClosing);
@@ -234,8 +233,8 @@ Status Instances::close(int64_t timeout_ns) noexcept {
     char inside[256] = "";
     if (!all_out) (void)list_inside(inside);
     closed = fail(DIST_DEADLINE_EXCEEDED,
-                  "dist_instances_close(): %zu request%s had not ended within %s, and %s cancelled%s%s", cut,
-                  cut == 1 ? "" : "s", DurationText(timeout_ns).text, cut == 1 ? "was" : "were",
+                  "dist_instances_close(): %zu request%s did not complete within %s and %s cancelled%s%s",
+                  cut, cut == 1 ? "" : "s", DurationText(timeout_ns).text, cut == 1 ? "was" : "were",
                   inside[0] == '\0' ? "" : "; still inside their functions: ", inside);
   }
   const ErrorRecord why = closed.ok() ? ErrorRecord{} : last_error();
@@ -248,7 +247,7 @@ Status Instances::close(int64_t timeout_ns) noexcept {
 void Instances::end_all(const char* reason) noexcept {
   ErrorRecord why;
   why.code = DIST_CANCELLED;
-  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %s", reason);
+  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it started: %s", reason);
   end_queued(why);
   cancel(reason);
   std::snprintf(why.message, sizeof why.message, "the item was cancelled: %s", reason);
@@ -285,25 +284,28 @@ Status Instances::end_idle(const char* call) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (under_way_.load(std::memory_order_relaxed) != 0)
-      return failed_precondition("%s(): requests have not ended; dist_instances_close() waits for them",
+      return failed_precondition("%s(): some requests have not completed. Call dist_instances_close() first.",
                                  call);
   }
   // A thread that has just completed a request is about to release it.
   while (accepted_.load(std::memory_order_seq_cst) != 0) {
     if (helpers_.has_untold())
-      return failed_precondition("%s(): a dist_done_fn has not returned; dist_instances_close() waits for it",
+      return failed_precondition("%s(): a dist_done_fn has not returned. Call dist_instances_close() first.",
                                  call);
     yield_this_thread();
   }
   {
     if (batcher(0))
-      return failed_precondition("%s(): batchers are left; dist_batcher_destroy() ends them", call);
+      return failed_precondition("%s(): the strategy still has batchers. Call dist_batcher_destroy() first.",
+                                 call);
     const std::lock_guard lock(mutex_);
-    if (out_ != 0) return failed_precondition("%s(): works of requests are left; destroy them first", call);
+    if (out_ != 0)
+      return failed_precondition("%s(): the strategy still has works of requests; destroy them first", call);
     for (int rank = 0; rank < num_instances(); ++rank) {
       if (pool_.threads() == DIST_THREADS_HOST && seat(rank).attended)
-        return failed_precondition("%s(): a thread serves as replica %d; dist_instances_close() ends that",
-                                   call, pool_.name_of(rank));
+        return failed_precondition(
+            "%s(): a thread is serving as replica %d. Call dist_instances_close() first.", call,
+            pool_.name_of(rank));
     }
     if (phase() == Phase::kOpen) phase_.store(Phase::kClosing, std::memory_order_seq_cst);
   }

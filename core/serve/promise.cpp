@@ -109,7 +109,7 @@ void Promise::drop() noexcept {
 Status Promise::result() const noexcept {
   if (code_ == DIST_OK) return kOk;
   if (error_ != nullptr && error_->code == code_) return fail(*error_);
-  return fail(code_, "the request failed with %s, and there was no memory for the reason",
+  return fail(code_, "the request failed with %s, and memory was exhausted before the reason could be stored",
               status_name(code_));
 }
 
@@ -131,9 +131,8 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
   for (std::size_t i = 0; i < n; ++i) {
     if (works[i]->collective() == nullptr && &static_cast<Promise*>(works[i])->home_ == &home_) continue;
     return invalid_argument(
-        "dist_work_wait_any(): works[0] is a request's (dist_submit()), and works[%zu] a collective's or "
-        "another strategy's: "
-        "wait for works of one kind and strategy",
+        "dist_work_wait_any(): works[0] is a request of dist_submit(), but works[%zu] is a collective or "
+        "belongs to another strategy. Wait for works of one kind and strategy.",
         i);
   }
   std::size_t at = n;
@@ -157,7 +156,8 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
     if (done()) break;
     const int64_t left = home_.help_and_left(end_ns);
     if (end_ns != 0 && host.now_ns() >= end_ns) {
-      return fail(DIST_DEADLINE_EXCEEDED, "dist_work_wait(): the request has not ended within %s; it goes on",
+      return fail(DIST_DEADLINE_EXCEEDED,
+                  "dist_work_wait(): the request did not complete within %s. It continues to run.",
                   DurationText(timeout_ns).text);
     }
     if (left == 0) continue;

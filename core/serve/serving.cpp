@@ -295,7 +295,7 @@ Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   if (request.deadline_ns != 0 && host_.now_ns() >= request.deadline_ns)
     return fail(overdue_in_queue(request));
   if (const Cancel* const by = request.cancel_object(); by != nullptr && by->signalled())
-    return fail(DIST_CANCELLED, "the request was cancelled before it began: %s", by->reason());
+    return fail(DIST_CANCELLED, "the request was cancelled before it started: %s", by->reason());
   Recorder& recorder = pool_.recorder()[LocalReplica{static_cast<int>(&at - seats_.data())}];
   const bool of_batcher = request.unlimited;
   const uint64_t accepted = of_batcher ? 0 : request.accepted_at;
@@ -356,17 +356,17 @@ bool Instances::is_inside(int rank) const noexcept {
 Status Instances::serve_here(GlobalReplica replica) {
   if (const Replica* const here = current().replica;
       here != nullptr && here->pool().owner() == pool_.owner()) {
-    return failed_precondition("dist_serve(): this thread is replica %d already: dist_replica_leave() first",
-                               here->name().number());
+    return failed_precondition(
+        "dist_serve(): this thread is already replica %d. Call dist_replica_leave() first.",
+        here->name().number());
   }
   if (pool_.threads() != DIST_THREADS_HOST) {
     return failed_precondition(
-        "dist_serve(): the strategy has threads of its own, which serve by themselves: dist_submit() is all "
-        "that it takes");
+        "dist_serve(): the strategy serves on its own threads. Only call dist_submit().");
   }
   const LocalReplica local = pool_.replicas().local_of(replica);
   if (local == kNoLocalReplica) {
-    return invalid_argument("dist_serve(): replica_id is %d; this strategy's replicas are %d to %d",
+    return invalid_argument("dist_serve(): replica_id is %d, but this strategy's replicas are %d to %d",
                             number(replica), number(pool_.replicas().first()),
                             number(pool_.replicas().last()));
   }
@@ -376,7 +376,7 @@ Status Instances::serve_here(GlobalReplica replica) {
   {
     const std::lock_guard lock(mutex_);
     if (at.attended)
-      return failed_precondition("dist_serve(): another thread serves as replica %d already",
+      return failed_precondition("dist_serve(): another thread is already serving as replica %d",
                                  number(replica));
     if (const Phase now = phase(); now != Phase::kOpen && now != Phase::kOpening)
       return fail(DIST_UNAVAILABLE, "dist_serve(): the strategy's instances are closed");

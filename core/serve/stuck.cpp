@@ -132,7 +132,8 @@ ErrorRecord Instances::why_stuck(int rank, Request& running) const noexcept {
   copy_text(why.expected, is_step ? "a step that takes less than dist_instances_options.stuck_ns"
                                   : "a function that returns when dist_replica_check() says so");
   copy_text(why.received, "still inside its function");
-  copy_text(why.hint, "what the function waits for: it holds its thread, and what it uses, until it returns");
+  copy_text(why.hint,
+            "Find out what the function waits for. It keeps its thread and its resources until it returns.");
   return why;
 }
 

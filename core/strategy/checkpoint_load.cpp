@@ -25,9 +25,10 @@ Status check_fit(const FoundTensor& found, const Variable& variable) noexcept {
   char wanted_text[160];
   describe(is, is_text, sizeof is_text);
   describe(wanted, wanted_text, sizeof wanted_text);
-  return invalid_argument("tensor \"%s\" is %s%s%s, variable \"%s\" is %s; dtype and shape must be equal",
-                          Shown(tensor.name).c_str(), is.dtype == 0 ? tensor.dtype->name : "",
-                          is.dtype == 0 ? ", " : "", is_text, Shown(variable.name()).c_str(), wanted_text);
+  return invalid_argument(
+      "tensor \"%s\" is %s%s%s, but variable \"%s\" is %s. Both must have the same dtype and shape.",
+      Shown(tensor.name).c_str(), is.dtype == 0 ? tensor.dtype->name : "", is.dtype == 0 ? ", " : "", is_text,
+      Shown(variable.name()).c_str(), wanted_text);
 }
 
 Status read_position(const Checkpoint& file, Position* out) noexcept {
@@ -35,12 +36,12 @@ Status read_position(const Checkpoint& file, Position* out) noexcept {
   for (const PositionField& field : kPosition) {
     const char* const text = file.text(field.key);
     if (text == nullptr) {
-      return fail(DIST_NOT_FOUND, "the file has no position of the input: \"%s\" is missing", field.key);
+      return fail(DIST_NOT_FOUND, "the file contains no input position: \"%s\" is missing", field.key);
     }
     const char* const end = text + std::strlen(text);
     const auto read = std::from_chars(text, end, position.*field.field);
     if (read.ec != std::errc() || read.ptr != end || position.*field.field < 0)
-      return fail(DIST_DATA_LOSS, "\"%s\" is \"%s\"; it must be a number", field.key, Shown(text).c_str());
+      return fail(DIST_DATA_LOSS, "\"%s\" is \"%s\", but must be a number", field.key, Shown(text).c_str());
   }
   *out = position;
   return kOk;

@@ -14,8 +14,8 @@ Status check_here(const Strategy& strategy, const char* call) {
   DIST_TRY(current_strategy(&here));
   if (here == &strategy) return kOk;
   return failed_precondition(
-      "%s(): this thread is outside the strategy's scope: call it between dist_scope_enter() and "
-      "dist_scope_exit(), or inside the strategy's run",
+      "%s(): this thread is outside the strategy's scope. Call it between dist_scope_enter() and "
+      "dist_scope_exit(), or inside the strategy's run.",
       call);
 }
 
@@ -62,11 +62,12 @@ Status created_by(const Strategy& strategy, const Value& variable, bool* out) no
 Status device_of(const Strategy& strategy, const Variable& variable, int32_t copy,
                  const char** out) noexcept {
   if (&variable.memory() != &strategy.memory()) {
-    return failed_precondition("variable \"%s\" is on the devices of another strategy: ask that strategy",
-                               variable.name());
+    return failed_precondition(
+        "variable \"%s\" belongs to another strategy. Use it with the strategy that created it.",
+        variable.name());
   }
   if (copy < 0 || copy >= variable.num_copies()) {
-    return invalid_argument("copy is %d; variable \"%s\" has copies 0 to %d", copy, variable.name(),
+    return invalid_argument("copy is %d, but variable \"%s\" has copies 0 to %d", copy, variable.name(),
                             variable.num_copies() - 1);
   }
   static const DeviceName only;  // the default strategy has no device names

@@ -20,7 +20,8 @@ Status Devices::set(int32_t kind, std::span<const char* const> names, int32_t nu
   }
   if (kind == DIST_STRATEGY_DEFAULT) {
     if (names.empty()) return kOk;
-    return invalid_argument("devices: the default strategy has none; use DIST_STRATEGY_ONE_DEVICE");
+    return invalid_argument(
+        "devices is set, but the default strategy has no devices. Use DIST_STRATEGY_ONE_DEVICE.");
   }
   workers_.reserve(static_cast<std::size_t>(num_replicas));
   if (parameter != nullptr) DIST_TRY(DeviceName::parse(parameter, "parameter_device", &parameter_));
@@ -35,7 +36,7 @@ Status Devices::set(int32_t kind, std::span<const char* const> names, int32_t nu
     DIST_TRY(DeviceName::parse(names[i], what, &device));
     const auto twin = std::find(workers_.begin(), workers_.end(), device);
     if (twin != workers_.end()) {
-      return invalid_argument("devices[%td] and %s are both %s: every replica has a device of its own",
+      return invalid_argument("devices[%td] and %s are both %s. Every replica needs its own device.",
                               twin - workers_.begin(), what, device.c_str());
     }
     workers_.push_back(device);
@@ -54,7 +55,8 @@ Status Devices::name(std::span<const DeviceName> devices, int32_t index, const c
     return failed_precondition("the default strategy names no devices: use DIST_STRATEGY_ONE_DEVICE");
   }
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
-    return invalid_argument("%s is %d; the strategy has devices 0 to %zu", what, index, devices.size() - 1);
+    return invalid_argument("%s is %d, but the strategy has devices 0 to %zu", what, index,
+                            devices.size() - 1);
   }
   *out = devices[static_cast<std::size_t>(index)].c_str();
   return kOk;

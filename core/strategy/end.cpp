@@ -12,7 +12,7 @@ namespace dist {
 Status Strategy::check_companion(const char* call) noexcept {
   const std::scoped_lock lock(companion_.mutex);
   if (companion_.object == nullptr) return kOk;
-  return failed_precondition("%s(): the strategy's coordinator is left; destroy it first", call);
+  return failed_precondition("%s(): the strategy still has a coordinator; destroy it first", call);
 }
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
@@ -24,15 +24,15 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   std::unique_lock reforming(strategy->reforming_, std::try_to_lock);
   if (!reforming)
     return failed_precondition(
-        "dist_strategy_destroy(): the strategy is re-formed, or waits for worker 0, in another thread");
+        "dist_strategy_destroy(): another thread is re-forming the strategy or waiting for worker 0. Wait "
+        "for it first.");
   DIST_TRY(strategy->pool().check_idle("dist_strategy_destroy",
                                        "let it end first (dist_strategy_cancel() hurries it)"));
   if (strategy->pool().has_groups()) {
-    return failed_precondition(
-        "dist_strategy_destroy(): groups of the strategy are left; destroy them first");
+    return failed_precondition("dist_strategy_destroy(): the strategy still has groups; destroy them first");
   }
   if (strategy->group().held()) {
-    return failed_precondition("dist_strategy_destroy(): works of the strategy are left; destroy them first");
+    return failed_precondition("dist_strategy_destroy(): the strategy still has works; destroy them first");
   }
   if (Instances* const instances = strategy->known_instances(); instances != nullptr)
     DIST_TRY(instances->end_idle("dist_strategy_destroy"));
@@ -73,9 +73,10 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   reforming.unlock();
   strategy->release();
   if (inside[0] == '\0') return kOk;
-  return fail(DIST_DEADLINE_EXCEEDED,
-              "dist_strategy_shutdown(): the strategy has ended, but the functions of %s have not returned",
-              inside);
+  return fail(
+      DIST_DEADLINE_EXCEEDED,
+      "dist_strategy_shutdown(): the strategy has shut down, but the functions of %s have not returned",
+      inside);
 }
 
 }  // namespace dist

@@ -31,16 +31,17 @@ Status HostLayout::ask_copies(const HostStrategy& host, int32_t num_replicas, St
 
 Status HostLayout::ask(const HostStrategy& host, int32_t num_replicas, StrategyOptions* options) {
   if (has_one_replica(options->kind)) {
-    return invalid_argument("functions: the one-device and default strategies take none; use another kind");
+    return invalid_argument(
+        "functions is set, but the one-device and default strategies do not use it. Use another kind.");
   }
   if (options->cross_device != nullptr) {
-    return invalid_argument("functions and cross_device both say who reduces; give one of them");
+    return invalid_argument(
+        "functions and cross_device are both set, and both define the reduction. Set one of them.");
   }
   if (host.copy_of_replica != nullptr) DIST_TRY(ask_copies(host, num_replicas, options));
   if (host.device_of_replica != nullptr) {
     if (!options->devices.empty()) {
-      return invalid_argument(
-          "functions.device_of_replica() and devices both name devices; give one of them");
+      return invalid_argument("functions.device_of_replica() and devices are both set. Set one of them.");
     }
     for (int32_t r = 0; r < num_replicas; ++r) {
       devices_.push_back(host.device_of_replica(r, host.user_data));

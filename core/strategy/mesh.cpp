@@ -65,11 +65,11 @@ Status check_axes(const MeshOptions& options) noexcept {
     if (axis.name == nullptr || axis.name[0] == '\0') return invalid_argument("axes[%zu] has no name", i);
     DIST_TRY(check_name(axis.name, "an axis' name"));
     if (axis.size < 1)
-      return invalid_argument("axes[%zu], \"%s\", has the size %d; it must be at least 1", i, axis.name,
+      return invalid_argument("axes[%zu], \"%s\", has the size %d, but must be at least 1", i, axis.name,
                               axis.size);
     for (std::size_t j = 0; j < i; ++j) {
       if (std::strcmp(options.axes[j].name, axis.name) == 0)
-        return invalid_argument("axes[%zu] and axes[%zu] are both called \"%s\"", j, i, axis.name);
+        return invalid_argument("axes[%zu] and axes[%zu] have the same name, \"%s\"", j, i, axis.name);
     }
     product = std::min<int64_t>(product * axis.size, DIST_MAX_REPLICAS + 1);
   }

@@ -25,17 +25,17 @@ Status check(Strategy& strategy, const ReformOptions& options, const char* call)
   DIST_TRY(check_no_scope(strategy, call));
   const int all = strategy.cluster_place().num_workers();
   if (strategy.kind() != DIST_STRATEGY_MULTI_WORKER_MIRRORED || all == 1) {
-    return failed_precondition("%s(): the strategy has one worker alone, by its cluster", call);
+    return failed_precondition("%s(): the strategy has only one worker, so there is nothing to re-form",
+                               call);
   }
   if (strategy.way_options().network != nullptr) {
-    return fail(
-        DIST_UNIMPLEMENTED,
-        "%s(): workers that are strategies of one process (dist_strategy_options.network) do not re-form; "
-        "make new ones, on a new network",
-        call);
+    return fail(DIST_UNIMPLEMENTED,
+                "%s(): workers that share a process (dist_strategy_options.network) cannot re-form. Create "
+                "new strategies on a new network.",
+                call);
   }
   if (options.min_workers < 0 || options.min_workers > all) {
-    return invalid_argument("dist_reform_options.min_workers is %d; the cluster has %d workers",
+    return invalid_argument("dist_reform_options.min_workers is %d, but the cluster has %d workers",
                             options.min_workers, all);
   }
   if (options.window_ns < 0) {
@@ -48,10 +48,10 @@ Status check(Strategy& strategy, const ReformOptions& options, const char* call)
 Status check_nothing_left(Strategy& strategy, const char* call) noexcept {
   DIST_TRY(strategy.pool().check_idle(call, "let it end first (dist_strategy_cancel() hurries it)"));
   if (strategy.pool().has_groups()) {
-    return failed_precondition("%s(): groups of the strategy are left; destroy them first", call);
+    return failed_precondition("%s(): the strategy still has groups; destroy them first", call);
   }
   if (strategy.group().held()) {
-    return failed_precondition("%s(): works of the strategy are left; destroy them first", call);
+    return failed_precondition("%s(): the strategy still has works; destroy them first", call);
   }
   return kOk;
 }
@@ -169,8 +169,8 @@ class Reforming {
 
   Status without_leader(const char* why) const noexcept {
     return fail(DIST_UNAVAILABLE,
-                "%s(): worker 0, which says who takes part, is lost (%s): the job ends here; start it again, "
-                "from its last checkpoint",
+                "%s(): worker 0, which forms the group of workers, is lost (%s). Restart the job from its "
+                "last checkpoint.",
                 call_, why);
   }
 
@@ -189,7 +189,7 @@ Status reform(Strategy& strategy, const ReformOptions& options, const char* call
   // dist_strategy_shutdown() may be called meanwhile.
   const auto kept = Ref<Strategy>::share(&strategy);
   const std::unique_lock lock(strategy.reforming(), std::try_to_lock);
-  if (!lock) return failed_precondition("%s(): the strategy is re-formed by another thread", call);
+  if (!lock) return failed_precondition("%s(): another thread is re-forming the strategy", call);
   DIST_TRY(check_nothing_left(strategy, call));
   return Reforming(strategy, options, call)();
 }

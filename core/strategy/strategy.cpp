@@ -34,14 +34,15 @@ Status check_num_devices(const StrategyOptions& options) noexcept {
   const std::size_t n = options.devices.size();
   if (n == 0) return kOk;
   if (n > DIST_MAX_REPLICAS) {
-    return invalid_argument("num_devices is %zu: a strategy has 1 to %d replicas", n, DIST_MAX_REPLICAS);
+    return invalid_argument("num_devices is %zu, but must be 1 to %d", n, DIST_MAX_REPLICAS);
   }
   if (has_one_replica(options.kind) && n > 1) {
-    return invalid_argument("num_devices is %zu, but the one-device strategy has one", n);
+    return invalid_argument("num_devices is %zu, but the one-device strategy has one device", n);
   }
   if (options.num_replicas != 0 && static_cast<std::size_t>(options.num_replicas) != n) {
-    return invalid_argument("num_replicas is %d and num_devices %zu: give one of them, or equal ones",
-                            options.num_replicas, n);
+    return invalid_argument(
+        "num_replicas is %d, but num_devices is %zu. Set one of them, or both to the same number.",
+        options.num_replicas, n);
   }
   return kOk;
 }
@@ -65,8 +66,8 @@ Status check_stack(const StrategyOptions& options) noexcept {
 
 Status no_devices_over_workers() noexcept {
   return fail(DIST_UNIMPLEMENTED,
-              "replicas of several workers have no logical devices: give either options of "
-              "DIST_STRATEGY_MESH or of DIST_STRATEGY_MULTI_WORKER_MIRRORED");
+              "replicas of several workers cannot have logical devices. Set options of either "
+              "DIST_STRATEGY_MESH or DIST_STRATEGY_MULTI_WORKER_MIRRORED.");
 }
 
 Status check_workers(const StrategyOptions& options) noexcept {
@@ -115,7 +116,7 @@ Status check(const StrategyOptions& options) noexcept {
         options.kind);
   }
   if (options.num_replicas < 0 || options.num_replicas > DIST_MAX_REPLICAS) {
-    return invalid_argument("num_replicas is %d: use 1 to %d, or 0 for as many as there are usable CPUs",
+    return invalid_argument("num_replicas is %d, but must be 1 to %d, or 0 for the number of usable CPUs",
                             options.num_replicas, DIST_MAX_REPLICAS);
   }
   if (has_one_replica(options.kind) && options.num_replicas > 1) {
@@ -146,7 +147,8 @@ Status check(const StrategyOptions& options) noexcept {
   DIST_TRY(check_workers(options));
   DIST_TRY(check_stack(options));
   if (options.budget != nullptr && options.budget->memory().forked())
-    return failed_precondition("budget: this is a forked child of the process that made it");
+    return failed_precondition(
+        "budget: this is a forked child of the process that created it. Create another one in the child.");
   DIST_TRY(check_allocator(options.allocator, "allocator"));
   if (options.async_bytes < 0) {
     return invalid_argument("async_bytes is %lld; use the bytes that queued collectives may take, or 0",
@@ -168,10 +170,10 @@ Status choose_cpus(const StrategyOptions& options, StrategyOrigin* out) noexcept
     if (!mine.has(cpu)) {
       char all[256];
       list_cpus(mine, all);
-      return invalid_argument("cpus has CPU %d, which this process may not use: its affinity mask has %s",
-                              cpu, all);
+      return invalid_argument(
+          "cpus contains CPU %d, which this process may not use. Its affinity mask is %s.", cpu, all);
     }
-    if (out->cpus.has(cpu)) return invalid_argument("cpus has CPU %d twice", cpu);
+    if (out->cpus.has(cpu)) return invalid_argument("cpus contains CPU %d twice", cpu);
     out->cpus.add(cpu);
   }
   out->allowed_cpus = out->cpus.count();
@@ -182,8 +184,8 @@ Status choose_cpus(const StrategyOptions& options, StrategyOrigin* out) noexcept
 Status check_named(std::span<const int> named, const StrategyOrigin& origin) noexcept {
   for (const int cpu : named) {
     if (origin.chose_cpus && cpu >= 0 && !origin.cpus.has(cpu))
-      return invalid_argument("device_assignment places a logical device on CPU %d, which cpus does not have",
-                              cpu);
+      return invalid_argument(
+          "device_assignment places a logical device on CPU %d, which cpus does not contain", cpu);
   }
   return kOk;
 }
@@ -211,8 +213,9 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
   DIST_TRY(check_mesh(options.mesh));
   if (assignment == nullptr) return kOk;
   if (options.num_replicas != 0 && options.num_replicas != assignment->num_replicas()) {
-    return invalid_argument("num_replicas is %d, but device_assignment has %d replicas: give one of them",
-                            options.num_replicas, assignment->num_replicas());
+    return invalid_argument(
+        "num_replicas is %d, but device_assignment has %d replicas. Set only one of them.",
+        options.num_replicas, assignment->num_replicas());
   }
   if (options.threads == DIST_THREADS_HOST && assignment->num_logical_devices() > 1) {
     return invalid_argument(
@@ -451,7 +454,8 @@ Status Strategy::hear_leader(const char* call, Cancel* cancel, uint32_t* out_ann
   // dist_strategy_shutdown() may be called meanwhile.
   const auto kept = Ref<Strategy>::share(this);
   const std::unique_lock lock(reforming_, std::try_to_lock);
-  if (!lock) return failed_precondition("%s(): the strategy is re-formed or ended by another thread", call);
+  if (!lock)
+    return failed_precondition("%s(): another thread is re-forming or destroying the strategy", call);
   std::atomic<bool>& cancelled = begin_wait();
   EndOfWait end(cancelled);
   const CancelScope scope(cancel, end);
@@ -463,8 +467,8 @@ Status Strategy::device_of(GlobalReplica replica, const char** out_name) const n
   const ReplicaCount replicas = this->replicas();
   const LocalReplica local = replicas.local_of(replica);
   if (local == kNoLocalReplica && !devices_.workers().empty()) {
-    return invalid_argument("replica_id is %d; the strategy has devices of replicas %d to %d",
-                            number(replica), number(replicas.first()), number(replicas.last()));
+    return invalid_argument("replica_id is %d, but the strategy has replicas %d to %d", number(replica),
+                            number(replicas.first()), number(replicas.last()));
   }
   return Devices::name(devices_.workers(), static_cast<int32_t>(local), "replica_id", out_name);
 }

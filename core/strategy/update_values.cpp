@@ -27,7 +27,7 @@ Status check_arguments(const UpdateCall& update) noexcept {
 Status check_variable(Strategy& strategy, const Variable& variable) noexcept {
   if (strategy.layout() == DIST_STRATEGY_MIRRORED && !variable.mirrored()) {
     return invalid_argument(
-        "variable \"%s\" was made outside this strategy, which has no copies of it: create it with the "
+        "variable \"%s\" was created outside this strategy, which has no copies of it: create it with the "
         "strategy",
         variable.name());
   }

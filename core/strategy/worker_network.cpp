@@ -88,7 +88,7 @@ Status find_way_to_form(Memory& memory, const WayOptions& options, const WorkerP
                         const JobSettings& settings, const CameFrom& came_from,
                         std::optional<WorkerLink::Way>* out) {
   if (transport_of(options, settings) == DIST_TRANSPORT_NONE) {
-    return failed_precondition("transport is none: nothing leads to the other workers");
+    return failed_precondition("transport is \"none\", so the other workers cannot be reached");
   }
   Ref<Network> network;
   DIST_TRY(create_grpc(memory, options, place, settings, {true, came_from}, &network));

@@ -23,8 +23,8 @@ Status find_place(ClusterResolver& resolver, WorkerPlace* out) {
   DIST_TRY(resolver.task_id(&task));
   if (!out->job.is_set || task.number == DIST_TASK_UNSET) {
     return invalid_argument(
-        "cluster_resolver has a cluster, and no task %s of it: a worker says which task of its cluster it is "
-        "(TF_CONFIG's \"task\", or the resolver's options)",
+        "cluster_resolver has a cluster, but no task %s for this process. Set \"task\" in TF_CONFIG, or the "
+        "options of the resolver.",
         out->job.is_set ? "id" : "type");
   }
   const char* const job = out->job.text;
@@ -33,12 +33,12 @@ Status find_place(ClusterResolver& resolver, WorkerPlace* out) {
   DIST_TRY(worker_count(*spec, job, &workers));
   DIST_TRY(id_in_cluster(*spec, job, task.number, &me));
   if (me < 0 || me >= workers) {
-    return invalid_argument("the task id is %d of job \"%s\", and the cluster has %d workers", task.number,
+    return invalid_argument("the task id is %d of job \"%s\", but the cluster has %d workers", task.number,
                             Shown(job).c_str(), workers);
   }
   if (workers > DIST_MAX_REPLICAS) {
-    return invalid_argument("the cluster has %d workers; there are at most %d, with a replica each", workers,
-                            DIST_MAX_REPLICAS);
+    return invalid_argument("the cluster has %d workers, but there can be at most %d, with one replica each",
+                            workers, DIST_MAX_REPLICAS);
   }
   DIST_TRY(is_chief(*spec, job, task.number, &out->is_chief));
   out->task = task.number;
@@ -52,7 +52,7 @@ Status set_replicas(std::span<const int32_t> given, int32_t own, WorkerPlace* pl
   if (given.empty()) {
     std::fill(place->replicas.begin(), place->replicas.end(), own);
   } else if (given.size() != place->replicas.size()) {
-    return invalid_argument("num_workers is %zu, and the cluster has %d workers", given.size(),
+    return invalid_argument("num_workers is %zu, but the cluster has %d workers", given.size(),
                             place->num_workers());
   } else if (own != 0 && given[me] != own) {
     return invalid_argument("replicas_of_workers[%zu] is %d, but this worker has %d replicas", me, given[me],
@@ -63,13 +63,12 @@ Status set_replicas(std::span<const int32_t> given, int32_t own, WorkerPlace* pl
   int64_t all = 0;
   for (std::size_t w = 0; w < place->replicas.size(); ++w) {
     if (place->replicas[w] < 1) {
-      return invalid_argument("replicas_of_workers[%zu] is %d; a worker has 1 or more", w,
-                              place->replicas[w]);
+      return invalid_argument("replicas_of_workers[%zu] is %d, but must be 1 or more", w, place->replicas[w]);
     }
     all += place->replicas[w];
   }
   if (all > DIST_MAX_REPLICAS) {
-    return invalid_argument("the workers have %lld replicas together; there are at most %d",
+    return invalid_argument("the workers have %lld replicas together, but there can be at most %d",
                             static_cast<long long>(all), DIST_MAX_REPLICAS);
   }
   return kOk;

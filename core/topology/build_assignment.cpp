@@ -30,7 +30,8 @@ Status read_sizes(std::span<const int32_t> given, const char* what, Coordinates*
     return invalid_argument("%s has %zu numbers; the mesh has %zu dimensions", what, given.size(), kMeshNdim);
   }
   if (std::any_of(given.begin(), given.end(), [](int32_t n) { return n < 1; }))
-    return invalid_argument("%s is %s; its numbers must be at least 1", what, CoordinatesText(given).text);
+    return invalid_argument("%s is %s, but its numbers must be at least 1", what,
+                            CoordinatesText(given).text);
   std::copy(given.begin(), given.end(), out->begin());
   return kOk;
 }
@@ -60,7 +61,7 @@ Status read_blocks(const Coordinates& mesh, const Computation& computation, Bloc
         CoordinatesText(out->stride).text, CoordinatesText(mesh).text);
   }
   if (computation.num_replicas < 0)
-    return invalid_argument("num_replicas is %d; it must be at least 0", computation.num_replicas);
+    return invalid_argument("num_replicas is %d, but must be at least 0", computation.num_replicas);
   return kOk;
 }
 

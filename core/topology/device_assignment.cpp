@@ -10,7 +10,7 @@ Status check_counts(int32_t num_replicas, int32_t num_logical_devices, std::size
                             kMeshNdim);
   }
   if (num_replicas < 0 || num_logical_devices < 0) {
-    return invalid_argument("num_replicas is %d and num_logical_devices %d; both must be at least 0",
+    return invalid_argument("num_replicas is %d and num_logical_devices %d, but both must be at least 0",
                             num_replicas, num_logical_devices);
   }
   const int64_t devices = int64_t{num_replicas} * num_logical_devices;
@@ -65,7 +65,7 @@ Status DeviceAssignment::coordinates(int32_t replica, int32_t logical_device,
   const int32_t d = wrapped(logical_device, num_logical_devices_);
   if (r < 0) return invalid_argument("there is no replica %d; the assignment has %d", replica, num_replicas_);
   if (d < 0) {
-    return invalid_argument("there is no logical device %d: a replica has %d", logical_device,
+    return invalid_argument("there is no logical device %d. A replica has %d.", logical_device,
                             num_logical_devices_);
   }
   *out = entry(r, d);

@@ -46,13 +46,13 @@ void part(int64_t size, int64_t parts, int64_t index, int64_t* out_begin, int64_
 
 Status Partition::check() const noexcept {
   if (num_logical_devices < 1)
-    return invalid_argument("num_logical_devices is %d; a replica has at least 1", num_logical_devices);
+    return invalid_argument("num_logical_devices is %d, but must be at least 1", num_logical_devices);
   if (shape.size() > DIST_MAX_NDIM)
-    return invalid_argument("the tensor has %zu dimensions; it may have at most %d", shape.size(),
+    return invalid_argument("the tensor has %zu dimensions, but may have at most %d", shape.size(),
                             DIST_MAX_NDIM);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < kUnknownSize) {
-      return invalid_argument("shape[%zu] is %lld; sizes are at least 0, or -1 where they are not known", i,
+      return invalid_argument("shape[%zu] is %lld, but must be at least 0, or -1 if it is unknown", i,
                               static_cast<Number>(shape[i]));
     }
   }
@@ -68,14 +68,15 @@ Status Partition::check() const noexcept {
 
 Status Partition::check_split() const noexcept {
   if (shape.size() != dimensions.size()) {
-    return invalid_argument("there are %zu partition dimensions; the tensor has %zu", dimensions.size(),
+    return invalid_argument("there are %zu partition dimensions, but the tensor has %zu", dimensions.size(),
                             shape.size());
   }
   for (std::size_t i = 0; i < shape.size() && !uneven; ++i) {
     if (shape[i] == kUnknownSize || (dimensions[i] != 0 && shape[i] % dimensions[i] == 0)) continue;
     return invalid_argument(
-        "dimension %zu of the tensor, %lld, must be divisible by the partition's, %lld; or set uneven", i,
-        static_cast<Number>(shape[i]), static_cast<Number>(dimensions[i]));
+        "dimension %zu of the tensor is %lld, which is not divisible by the partition's %lld. Use divisible "
+        "sizes, or set uneven.",
+        i, static_cast<Number>(shape[i]), static_cast<Number>(dimensions[i]));
   }
   if (bounded_product(dimensions, num_logical_devices) != num_logical_devices) {
     return invalid_argument(
@@ -83,7 +84,7 @@ Status Partition::check_split() const noexcept {
         num_logical_devices);
   }
   if (shape.empty())
-    return invalid_argument("a scalar has nothing to split: replicate it, or assign it to a logical device");
+    return invalid_argument("a scalar cannot be split. Replicate it, or assign it to a logical device.");
   return kOk;
 }
 
@@ -93,13 +94,13 @@ Status Partition::check_assign() const noexcept {
         "one program runs on all logical devices (SPMD), so that a tensor cannot be assigned to one of them");
   }
   if (logical_device >= 0 && logical_device < num_logical_devices) return kOk;
-  return invalid_argument("there is no logical device %d: a replica has %d", logical_device,
+  return invalid_argument("there is no logical device %d. A replica has %d.", logical_device,
                           num_logical_devices);
 }
 
 Status Partition::shard(int32_t device, const Shard& out) const noexcept {
   if (device < 0 || device >= num_logical_devices) {
-    return invalid_argument("there is no logical device %d: a replica has %d", device, num_logical_devices);
+    return invalid_argument("there is no logical device %d. A replica has %d.", device, num_logical_devices);
   }
   const bool split = kind == DIST_PARTITION_SPLIT;
   const bool nothing = kind == DIST_PARTITION_ASSIGN && device != logical_device;

@@ -12,9 +12,9 @@ namespace dist {
 namespace {
 
 Status check_counts(int32_t num_tasks, int32_t num_devices_per_task) noexcept {
-  if (num_tasks < 0) return invalid_argument("num_tasks is %d; it must be at least 0", num_tasks);
+  if (num_tasks < 0) return invalid_argument("num_tasks is %d, but must be at least 0", num_tasks);
   if (num_devices_per_task < 0)
-    return invalid_argument("num_devices_per_task is %d; it must be at least 0", num_devices_per_task);
+    return invalid_argument("num_devices_per_task is %d, but must be at least 0", num_devices_per_task);
   const int64_t devices = int64_t{num_tasks} * num_devices_per_task;
   if (devices > static_cast<int64_t>(kMaxPositions)) {
     return invalid_argument("%d tasks of %d devices have %lld devices; a topology has at most %zu", num_tasks,

@@ -55,10 +55,10 @@ Status from_dlpack(Memory& memory, DLManagedTensor* managed, ValueRef* out) {
   const DLTensor& from = managed->dl_tensor;
   const int32_t device = from.device.device_type;
   if (device != kCpu && device != kCudaHost && device != kRocmHost) {
-    return fail(
-        DIST_UNIMPLEMENTED,
-        "a DLPack tensor on device type %d: libdist works in host memory (type 1); copy it there first",
-        device);
+    return fail(DIST_UNIMPLEMENTED,
+                "the DLPack tensor is on device type %d, but libdist supports host memory (type 1) only. "
+                "Copy it there first.",
+                device);
   }
   const auto* const type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type& known) {
     return known.code == from.dtype.code && known.bits == from.dtype.bits && from.dtype.lanes == 1;
@@ -75,7 +75,7 @@ Status from_dlpack(Memory& memory, DLManagedTensor* managed, ValueRef* out) {
 
 Status to_dlpack(Value& value, DLManagedTensor** out) {
   if (!value.has_tensor()) {
-    return invalid_argument("%s is not a tensor: DLPack shares one tensor at a time",
+    return invalid_argument("%s is not a tensor. DLPack shares one tensor at a time.",
                             Value::kind_name(value.kind()));
   }
   const dist_tensor tensor = value.tensor();

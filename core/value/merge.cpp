@@ -135,7 +135,7 @@ Status component_of(Memory& memory, Value* value, LocalReplica replica, ValueRef
   if (value->distributed()) {
     if (index(replica) >= items.size()) {
       return invalid_argument(
-          "%s has %zu components and none for replica %zu: it was made for another strategy",
+          "%s has %zu components and none for replica %zu: it was created for another strategy",
           Value::kind_name(value->kind()), items.size(), index(replica));
     }
     *out = items[index(replica)];

@@ -60,7 +60,7 @@ int64_t product(const dist_tensor& tensor, int32_t first, int32_t end) noexcept 
 
 Status dense(Value& part, const char* what, ValueRef* out) {
   if (!part.has_tensor()) {
-    return invalid_argument("%s of the slices is %s; it must be a tensor", what,
+    return invalid_argument("%s of the slices is %s, but must be a tensor", what,
                             Value::kind_name(part.kind()));
   }
   TensorSize size;
@@ -78,12 +78,12 @@ Status find_parts(const char* name, int32_t how, Value& value, ValueRef* values,
     char is[160];
     Value::describe(&value, is, sizeof is);
     return invalid_argument(
-        "variable \"%s\": slices is %s; give indexed slices (dist_value_create_composite())", name, is);
+        "variable \"%s\": slices is %s. Pass indexed slices (dist_value_create_composite()).", name, is);
   }
   DIST_TRY(dense(*value.items()[0], "values", values));
   DIST_TRY(dense(*value.items()[1], "indices", indices));
   if ((*indices)->tensor().dtype == DIST_I32 || (*indices)->tensor().dtype == DIST_I64) return kOk;
-  return invalid_argument("variable \"%s\": the slices' indices are %s; they must be i32 or i64", name,
+  return invalid_argument("variable \"%s\": the indices of the slices are %s, but must be i32 or i64", name,
                           dtype_name((*indices)->tensor().dtype));
 }
 
@@ -118,9 +118,9 @@ Status check_indices(const char* name, const dist_tensor& copy, const dist_tenso
   for (int64_t i = 0; i < count; ++i) {
     const int64_t index = index_at(indices, i);
     if (index >= 0 && index < rows) continue;
-    return invalid_argument("variable \"%s\": index %lld, number %lld of the slices, is not in 0 .. %lld",
-                            name, static_cast<long long>(index), static_cast<long long>(i),
-                            static_cast<long long>(rows - 1));
+    return invalid_argument(
+        "variable \"%s\": index %lld, at position %lld of the slices, is out of range. It must be 0 to %lld.",
+        name, static_cast<long long>(index), static_cast<long long>(i), static_cast<long long>(rows - 1));
   }
   return kOk;
 }

@@ -114,7 +114,8 @@ Status Value::keep_items(std::span<Value* const> items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     Value* const item = items[i];
     if (item == nullptr) {
-      return invalid_argument("items[%zu] of %s is NULL; every item must be a value", i, kind_name(kind_));
+      return invalid_argument("items[%zu] of %s is NULL, but every item must be a value", i,
+                              kind_name(kind_));
     }
     if (distributed() && item->holds_distributed_) {
       return invalid_argument(
@@ -147,8 +148,9 @@ Status Value::create(Memory& memory, int32_t kind, std::span<Value* const> items
 Status Value::create_distributed(Memory& memory, int32_t kind, std::span<Value* const> items,
                                  int32_t num_replicas, const char* call, ValueRef* out) {
   if (items.size() != static_cast<std::size_t>(num_replicas)) {
-    return invalid_argument("%s(): n is %zu, but the strategy has %d replicas; give one item for each", call,
-                            items.size(), num_replicas);
+    return invalid_argument(
+        "%s(): n is %zu, but the strategy has %d replicas. Pass one item for each replica.", call,
+        items.size(), num_replicas);
   }
   return create(memory, kind, items, out);
 }
@@ -157,7 +159,7 @@ Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std
                           ValueRef* out) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] == nullptr)
-      return invalid_argument("keys[%zu] of a dictionary is NULL; a key must be text", i);
+      return invalid_argument("keys[%zu] of a dictionary is NULL, but a key must be text", i);
   }
   std::pmr::vector<std::size_t> order(keys.size(), &memory);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -165,7 +167,8 @@ Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std
             [&](std::size_t a, std::size_t b) { return std::strcmp(keys[a], keys[b]) < 0; });
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (std::strcmp(keys[order[i - 1]], keys[order[i]]) == 0) {
-      return invalid_argument("a dictionary has the key \"%s\" twice; keys must differ", keys[order[i]]);
+      return invalid_argument("a dictionary has the key \"%s\" twice, but keys must be unique",
+                              keys[order[i]]);
     }
   }
   std::pmr::vector<Value*> sorted(&memory);
@@ -246,7 +249,8 @@ Status Value::tensor(const char* call, dist_tensor* out) const noexcept {
   if (!has_tensor()) {
     char is[256];
     describe(this, is, sizeof is);
-    return invalid_argument("%s(): value is %s, not a tensor; get its items by dist_value_item()", call, is);
+    return invalid_argument("%s(): value is %s, not a tensor. Use dist_value_item() to get its items.", call,
+                            is);
   }
   *out = tensor();
   return kOk;

@@ -60,13 +60,14 @@ Status check(const VariableHome& home, const VariableOptions& options, const cha
   if (home.strategy_kind != DIST_STRATEGY_MIRRORED) return kOk;
   if (options.synchronization == DIST_SYNCHRONIZATION_NONE) {
     return invalid_argument(
-        "variable \"%s\": synchronization NONE is not for a mirrored strategy, whose copies are one "
-        "variable; use ON_WRITE, ON_READ, or AUTO",
+        "variable \"%s\": synchronization is NONE, which a mirrored strategy does not support. Use ON_WRITE, "
+        "ON_READ or AUTO.",
         name);
   }
   if (options.aggregation == DIST_AGGREGATION_MEAN && !dtype_is_floating(dtype)) {
     return invalid_argument(
-        "variable \"%s\": a MEAN of %s is no %s; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA",
+        "variable \"%s\": the MEAN of %s values is not %s. Use a floating-point dtype, or SUM or "
+        "ONLY_FIRST_REPLICA.",
         name, dtype_name(dtype), dtype_name(dtype));
   }
   return kOk;
@@ -76,12 +77,12 @@ Status check(const VariableHome& home, const VariableOptions& options, const cha
 
 Status check_partitions(int32_t partitions) noexcept {
   if (partitions < 0) {
-    return invalid_argument("dist_variable_options.partitions is %d; 0 or 1 is one piece", partitions);
+    return invalid_argument("dist_variable_options.partitions is %d, but must be 0 or more", partitions);
   }
   if (partitions <= 1) return kOk;
   return fail(DIST_UNIMPLEMENTED,
-              "a variable in %d partitions: variables are cut into pieces for parameter servers, and this "
-              "strategy has none: leave partitions at 0",
+              "partitions is %d, but only parameter servers partition variables, and this strategy has none. "
+              "Leave partitions at 0.",
               partitions);
 }
 
@@ -153,7 +154,7 @@ Status Variable::component(GlobalReplica replica, const char* call, dist_tensor*
   const ReplicaCount replicas = home_.replicas->count();
   const LocalReplica local = replicas.local_of(replica);
   if (local == kNoLocalReplica) {
-    return invalid_argument("%s(): replica_id is %d; variable \"%s\" has components %d to %d", call,
+    return invalid_argument("%s(): replica_id is %d, but variable \"%s\" has components %d to %d", call,
                             number(replica), name(), number(replicas.first()), number(replicas.last()));
   }
   *out = component(local);
@@ -183,8 +184,8 @@ Status Variable::check_assign(int32_t how, const dist_tensor& value, const char*
     char wanted[160];
     describe(value, is, sizeof is);
     describe(copy, wanted, sizeof wanted);
-    return invalid_argument("variable \"%s\" is %s, but %s is %s; dtype and shape must be equal", name(),
-                            wanted, what, is);
+    return invalid_argument("variable \"%s\" is %s, but %s is %s. Both must have the same dtype and shape.",
+                            name(), wanted, what, is);
   }
   return how == DIST_ASSIGN ? kOk : check_op(DIST_REDUCE_SUM, dtype_);
 }

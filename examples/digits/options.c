@@ -19,36 +19,38 @@ enum { MAX_EPOCHS = 100000, UNSET = -1 };
 
 static const char kHelp[] =
     "Usage: train_digits [OPTION...]\n"
-    "Trains a small neural network on the handwritten digits, data-parallel on libdist.\n"
+    "Trains a small neural network on handwritten digits, data-parallel with libdist.\n"
     "\n"
-    "  -r, --replicas=N[,N...]  Replicas, each a thread (2); a list trains once for each\n"
-    "                           number and compares the runs\n"
-    "  -w, --workers=W          Workers, each with so many replicas and a strategy of its\n"
-    "                           own, in this process (1); not where TF_CONFIG has them\n"
-    "  -n, --numerics=WHICH     ordered: gradients are added in the order of replicas.\n"
-    "                           reproducible: those of micro-batches of 8 rows are\n"
-    "                           added exactly, whoever brings them\n"
-    "  -e, --epochs=N           Passes over the training part (40)\n"
-    "  -s, --seed=N             Of the split, the first weights and the order of the\n"
-    "                           batches (1)\n"
-    "  -d, --data=FILE          A CSV file of your own: numbers and one column of labels\n"
-    "  -l, --label=COLUMN       Its column of labels, by name or number from 1 (the last\n"
-    "                           one)\n"
-    "  -f, --fault=R@STEP       Replica R (from 0) fails in that step (from 1); training\n"
-    "                           goes on from there\n"
-    "  -o, --report=FILE        Write what happened as JSON, for report.py\n"
-    "  -h, --help               Print this\n"
+    "  -r, --replicas=N[,N...]  Number of replicas, one thread each (default 2). A list\n"
+    "                           trains once for each number and compares the runs\n"
+    "  -w, --workers=W          Number of workers in this process, each with its own\n"
+    "                           strategy and N replicas (default 1). Not with TF_CONFIG\n"
+    "  -n, --numerics=WHICH     ordered: add gradients in replica order. reproducible:\n"
+    "                           add the gradients of micro-batches of 8 rows exactly, so\n"
+    "                           that the result does not depend on their distribution\n"
+    "  -e, --epochs=N           Passes over the training data (default 40)\n"
+    "  -s, --seed=N             Seed of the split, the initial weights and the order of\n"
+    "                           the batches (default 1)\n"
+    "  -d, --data=FILE          Your own CSV file: numbers, and one column of labels\n"
+    "  -l, --label=COLUMN       Column of the labels, by name or number from 1 (default:\n"
+    "                           the last column)\n"
+    "  -f, --fault=R@STEP       Make replica R (from 0) fail in this step (from 1);\n"
+    "                           training continues from there\n"
+    "  -o, --report=FILE        Write a report as JSON, for report.py\n"
+    "  -h, --help               Print this help\n"
     "\n"
     "The same replicas, epochs and seed give the same parameters, bit for bit. With\n"
-    "--numerics reproducible, the default where --replicas is a list, any number of\n"
-    "replicas gives the same. W workers of N replicas give what W*N replicas give.\n"
+    "--numerics=reproducible, the default if --replicas is a list, every number of\n"
+    "replicas gives the same parameters. W workers of N replicas give the same result as\n"
+    "W*N replicas.\n"
     "\n"
-    "Where TF_CONFIG names a cluster, as dist-launch does, this process is one of its\n"
-    "workers: all learn together, and worker 0 prints and reports for them. Each has\n"
-    "--replicas, else DIST_REPLICAS, replicas.\n"
+    "If TF_CONFIG names a cluster, as under dist-launch, this process is one of its\n"
+    "workers. All workers train together, and worker 0 prints and writes the report. Each\n"
+    "has --replicas replicas, or DIST_REPLICAS if that option is missing.\n"
     "\n"
-    "Exit status: 0 done; 1 training failed; 2 the command line or the data are wrong;\n"
-    "130 stopped by Ctrl-C (after the step under way; the report is still written).\n";
+    "Exit status: 0 if training succeeded; 1 if it failed; 2 if the command line or the\n"
+    "data is wrong; 130 if stopped by Ctrl-C (after the current step; the report is still\n"
+    "written).\n";
 
 static const struct option kOptions[] = {{"replicas", required_argument, NULL, 'r'},
                                          {"workers", required_argument, NULL, 'w'},
@@ -88,7 +90,7 @@ static uint64_t parse_part(const char *name, const char *text, const char *stop,
   errno = 0;
   const unsigned long long value = strtoull(text, &end, 10);
   if (!strchr("0123456789", text[0]) || end == text || end != stop || errno || value < least || value > most)
-    refuse("%s is \"%.*s\"; a whole number from %llu to %llu was expected", name, (int)(stop - text), text,
+    refuse("%s is \"%.*s\", but must be a whole number from %llu to %llu", name, (int)(stop - text), text,
            (unsigned long long)least, (unsigned long long)most);
   return value;
 }
@@ -112,13 +114,13 @@ static void parse_replicas(const char *text, options *out) {
 static int32_t parse_numerics(const char *text) {
   if (strcmp(text, "ordered") == 0) return DIST_NUMERICS_ORDERED;
   if (strcmp(text, "reproducible") != 0)
-    refuse("--numerics is \"%s\"; ordered or reproducible was expected", text);
+    refuse("--numerics is \"%s\", but must be ordered or reproducible", text);
   return DIST_NUMERICS_REPRODUCIBLE;
 }
 
 static void parse_fault(const char *text, options *out) {
   const char *at = strchr(text, '@');
-  if (!at || at == text) refuse("--fault is \"%s\"; R@STEP was expected, as in 1@40", text);
+  if (!at || at == text) refuse("--fault is \"%s\", but must be R@STEP, such as 1@40", text);
   out->fault_replica = (int32_t)parse_part("the replica of --fault", text, at, 0, DIST_MAX_REPLICAS - 1);
   out->fault_step = (int64_t)parse_count("the step of --fault", at + 1, 1, INT32_MAX);
 }
@@ -143,7 +145,7 @@ options options_parse(int argc, char **argv) {
   options parsed = {.replicas = {2}, .num_runs = 1, .workers = 1, .numerics = UNSET, .epochs = 40, .seed = 1};
   for (int key; (key = getopt_long(argc, argv, "+r:w:n:e:s:d:l:f:o:h", kOptions, NULL)) != -1;)
     parse_option(key, optarg, &parsed);
-  if (optind < argc) refuse("\"%s\" is no option", argv[optind]);
+  if (optind < argc) refuse("\"%s\" is not an option", argv[optind]);
   if (parsed.workers > 1 && parsed.num_runs > 1) refuse("--workers needs one number of replicas, not a list");
   for (int32_t i = 0; i < parsed.num_runs; i++) {
     const int64_t all = (int64_t)parsed.workers * parsed.replicas[i];

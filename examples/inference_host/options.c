@@ -10,13 +10,15 @@ static const int64_t buckets[] = {16, 32, 64, 128, MODEL_MOST_TOKENS};
 
 static _Noreturn void usage(void) {
   fprintf(stderr,
-          "usage: inference_host [OPTIONS] MODELS FILE     serves MODELS/FILE on 127.0.0.1\n"
-          "  -p PORT      0: any that is free, which is printed (0)\n"
-          "  -r REPLICAS  0: one for each CPU (0)\n"
-          "  -q REQUESTS  that may wait (256)\n"
-          "  -b TEXTS     that are encoded together, 1 to 64 (8)\n"
-          "  -d MICROSECONDS that a text waits for others while a replica is free (0)\n"
-          "  -t MILLISECONDS that requests have to end after SIGTERM (10000)\n");
+          "usage: inference_host [OPTIONS] MODELS FILE     Serves MODELS/FILE on 127.0.0.1\n"
+          "  -p PORT          Port; 0 = any free port, which is printed (default 0)\n"
+          "  -r REPLICAS      Number of replicas; 0 = one for each CPU (default 0)\n"
+          "  -q REQUESTS      Maximum number of queued requests (default 256)\n"
+          "  -b TEXTS         Maximum number of texts in a batch, 1 to 64 (default 8)\n"
+          "  -d MICROSECONDS  How long a text waits for others if a replica is idle\n"
+          "                   (default 0)\n"
+          "  -t MILLISECONDS  How long requests may take to complete after SIGTERM\n"
+          "                   (default 10000)\n");
   exit(2);
 }
 

@@ -153,7 +153,7 @@ class Faults(Case):
         lines = self.train(*arguments, "--fault", "2@7")
         self.assertRegex(
             "\n".join(lines),
-            r"step 7: replica 2 failed; all others were told ABORTED: all_reduce #\d+ \(tag gradients\): replica 2 failed "
+            r"step 7: replica 2 failed; all others were told ABORTED: all_reduce #\d+ \(tag \"gradients\"\): replica 2 failed "
             r"with UNAVAILABLE: replica 2 fails in step 7(.|\n)*training goes on from step 7\n",
         )
         self.assertIn(self.parameters(*arguments), lines)
@@ -204,26 +204,26 @@ class CommandLine(Case):
 
     def test_bad_values_are_named(self):
         for arguments, words in (
-            (("--replicas", 0), '--replicas is "0"; a whole number from 1 to 256 was expected'),
+            (("--replicas", 0), '--replicas is "0", but must be a whole number from 1 to 256'),
             (("--replicas", 257), "from 1 to 256"),
             (("--replicas", ""), '--replicas is ""'),
-            (("--replicas", "1,,2"), 'a number in --replicas is ""; a whole number from 1 to 256 was expected'),
+            (("--replicas", "1,,2"), 'a number in --replicas is "", but must be a whole number from 1 to 256'),
             (("--replicas", "1,"), 'a number in --replicas is ""'),
             (("--replicas", "1,999"), 'a number in --replicas is "999"'),
             (("--replicas", "1,2x"), 'a number in --replicas is "2x"'),
             (("--replicas", ",".join("1" * 17)), "--replicas has more than 16 numbers"),
-            (("--numerics", "exact"), '--numerics is "exact"; ordered or reproducible was expected'),
+            (("--numerics", "exact"), '--numerics is "exact", but must be ordered or reproducible'),
             (("--epochs", "many"), '--epochs is "many"'),
             (("--seed", -1), '--seed is "-1"'),
             (("--seed", 2**64), "--seed is"),
-            (("--fault", "1"), "R@STEP was expected"),
+            (("--fault", "1"), "must be R@STEP"),
             (("--fault", "2@1"), "--fault names replica 2, but there are 2"),
             (("--fault", "2@1", "--replicas", "4,2"), "--fault names replica 2, but there are 2"),
             (("--fault", "1x@1"), 'the replica of --fault is "1x"'),
             (("--fault", "1@0"), "the step of --fault"),
             (("--fault", "1@24", "--epochs", 1), "--fault names step 24, but there are 23"),
             (("--label", 1), "--label needs --data"),
-            (("digits.csv",), '"digits.csv" is no option'),
+            (("digits.csv",), '"digits.csv" is not an option'),
             (("--frobnicate",), "--frobnicate"),
         ):
             with self.subTest(arguments=arguments):

@@ -140,7 +140,7 @@ std::string check_run(const Cell& cell, const Expected& expected, const Outcome&
       if (cell.fault == Fault::kPastDeadline) {
         if (!cell.guilty_calls())
           findings.has("message", outcome.run_report.message,
-                       "still inside their functions: " + word_of(cell));
+                       "have not returned from their functions: " + word_of(cell));
         break;
       }
       if (!cell.cycle() && expected.code != DIST_CANCELLED)

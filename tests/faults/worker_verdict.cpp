@@ -8,7 +8,7 @@
 namespace faults {
 namespace {
 
-constexpr char kAlone[] = " says so alone: worker 0, which reports for all, ";
+constexpr char kAlone[] = " only: worker 0, which reports for all workers, ";
 
 bool leaves(const WorkerCell& cell) { return cell.fault <= WorkerFault::kThrown; }
 // Some of the worker's replicas do nothing wrong: its own group finds it out.

@@ -19,18 +19,18 @@ void refuses(const Words& options, const std::string& words) {
 void numbers(void**) {
   for (const char* text :
        {"", "0", "-1", "+2", "2x", "x", " 2", "0x2", "65537", "99999999999999999999", "1.5"}) {
-    refuses({"-n", text}, std::string("-n is \"") + text + "\"; a whole number from 1 to 65536 was expected");
+    refuses({"-n", text}, std::string("-n is \"") + text + "\", but must be a whole number from 1 to 65536");
   }
-  refuses({"-n2", "--replicas=0"}, "--replicas is \"0\"; a whole number from 1 to 256 was expected");
+  refuses({"-n2", "--replicas=0"}, "--replicas is \"0\", but must be a whole number from 1 to 256");
   refuses({"-n2", "--replicas=257"}, "--replicas is \"257\"");
   for (const char* text : {"", "0", "-1", "+1", "1x", "x", "255", "99999999999999999999", "1.5"}) {
     refuses({"-n2", "--ps", text},
-            std::string("--ps is \"") + text + "\"; a whole number from 1 to 254 was expected");
+            std::string("--ps is \"") + text + "\", but must be a whole number from 1 to 254");
   }
-  refuses({"-n2", "--restarts=many"},
-          "--restarts is \"many\"; a whole number from 0 to 1000000 was expected");
+  refuses({"-n2", "--restarts=many"}, "--restarts is \"many\", but must be a whole number from 0 to 1000000");
   for (const char* text : {"", "-1", "inf", "nan", "1e3", "1s", "86401", ".5", "0x1"}) {
-    refuses({"-n2", "--grace", text}, std::string("--grace is \"") + text + "\"; seconds from 0 to 86400");
+    refuses({"-n2", "--grace", text},
+            std::string("--grace is \"") + text + "\", but must be seconds from 0 to 86400");
   }
   refuses({"-n257"}, "257 workers are more than 256 tasks on one machine");
   refuses({"-n254", "--ps=2"}, "254 workers, 2 ps and the chief are more than 256 tasks on one machine");
@@ -38,20 +38,19 @@ void numbers(void**) {
 }
 
 void words(void**) {
-  refuses({}, "-n is missing: how many workers");
+  refuses({}, "-n is missing. Pass the number of workers");
   refuses({"--ps=2"},
-          "--ps needs --workers, which says how many workers there are beside the ps and the "
+          "--ps needs --workers, the number of workers beside the ps and the "
           "chief, as in: dist-launch --ps 2 --workers 2 -- PROGRAM");
-  refuses({"-n2", "--ps=1", "--chief"},
-          "--chief does not go with --ps, which has a chief beside the workers");
-  refuses({"-n2", "--restart=all"}, "--restart is \"all\"; task or job was expected");
-  refuses({"-n2", "--workres=3"}, "\"--workres=3\" is no option");
-  refuses({"-n2", "--res=3"}, "\"--res=3\" is no option, or the beginning of several");
-  refuses({"-n2", "-x"}, "-x is no option");
+  refuses({"-n2", "--ps=1", "--chief"}, "--chief cannot be used with --ps, which already adds a chief");
+  refuses({"-n2", "--restart=all"}, "--restart is \"all\", but must be task or job");
+  refuses({"-n2", "--workres=3"}, "\"--workres=3\" is not an option");
+  refuses({"-n2", "--res=3"}, "\"--res=3\" is not an option, or the start of several");
+  refuses({"-n2", "-x"}, "-x is not an option");
   refuses({"-n2", "--chief=1"}, "--chief takes no value");
   refuses({"-n2", "--restart=" + std::string(500, 'a') + "\n"},
-          "--restart is \"" + std::string(60, 'a') + "...\";");
-  refuses({"-n2", "--restart=a\nb\033"}, "--restart is \"a?b?\";");
+          "--restart is \"" + std::string(60, 'a') + "...\",");
+  refuses({"-n2", "--restart=a\nb\033"}, "--restart is \"a?b?\",");
   Launch without_program({"-n2"});
   without_program.ends(2);
   assert_words(without_program.all_err, "the program is missing, as in: dist-launch -n 2 -- PROGRAM");
@@ -64,49 +63,50 @@ void hosts(void**) {
   const auto refuses_list = [](const std::string& list, const std::string& why) {
     refuses({"--index=0", "--hosts", list}, "in --hosts, " + why);
   };
-  refuses_list("", "\"\" is no HOST or HOST:TASKS");
-  refuses_list("a,", "\"\" is no HOST");
-  refuses_list("a,,b", "\"\" is no HOST");
-  refuses_list(":2", "\":2\" is no HOST");
-  refuses_list("a b:2", "\"a b:2\" is no HOST");
-  refuses_list("a/b", "\"a/b\" is no HOST");
-  refuses_list("a\"", "\"a\"\" is no HOST");
-  refuses_list("::1", "\"::1\" has more than one colon; an IPv6 address stands in brackets");
-  refuses_list("[::1", "\"[::1\" has no end bracket");
+  refuses_list("", "\"\" is not HOST or HOST:TASKS");
+  refuses_list("a,", "\"\" is not HOST");
+  refuses_list("a,,b", "\"\" is not HOST");
+  refuses_list(":2", "\":2\" is not HOST");
+  refuses_list("a b:2", "\"a b:2\" is not HOST");
+  refuses_list("a/b", "\"a/b\" is not HOST");
+  refuses_list("a\"", "\"a\"\" is not HOST");
+  refuses_list("::1", "\"::1\" has more than one colon. Put an IPv6 address in brackets");
+  refuses_list("[::1", "\"[::1\" has no closing bracket");
   refuses_list("[1.2.3.4]:2", "\"[1.2.3.4]:2\" has no IPv6 address between its brackets");
   refuses_list("[]", "\"[]\" has no IPv6 address");
   refuses_list("[::1%]", "\"[::1%]\" has no IPv6 address");
-  refuses_list("[::1]2", "\"[::1]2\" has more behind its brackets than :TASKS");
-  refuses_list("a:", "the number of tasks on a is \"\"; a whole number from 1 to 256 was expected");
+  refuses_list("[::1]2", "\"[::1]2\" has text other than :TASKS after its brackets");
+  refuses_list("a:", "the number of tasks on a is \"\", but must be a whole number from 1 to 256");
   refuses_list("a:0", "the number of tasks on a is \"0\"");
   refuses_list("a:257", "the number of tasks on a is \"257\"");
   refuses_list("a:2:3", "\"a:2:3\" has more than one colon");
   refuses_list("[::1]:x", "the number of tasks on [::1] is \"x\"");
-  refuses_list(std::string(600, 'a'), "\"" + std::string(60, 'a') + "...\" is too long a name");
+  refuses_list(std::string(600, 'a'), "\"" + std::string(60, 'a') + "...\" is too long for a host name");
 }
 
 void hosts_and_others(void**) {
   refuses({"--hosts=a:2,b"}, "--hosts needs --index");
   refuses({"-n2", "--index=0"}, "--index needs --hosts");
   refuses({"-n2", "--port=3000"}, "--port needs --hosts");
-  refuses({"--hosts=a:2,b", "--index=2"}, "--index is 2, but --hosts has 2: 0 to 1");
+  refuses({"--hosts=a:2,b", "--index=2"}, "--index is 2, but must be 0 to 1");
   refuses({"--hosts=a:2,B,A", "--index=0"}, "--hosts names \"a\" twice");
-  refuses({"--hosts=a:2,b", "--index=0", "-n2"}, "-n is 2, but the tasks in --hosts are 3 together");
+  refuses({"--hosts=a:2,b", "--index=0", "-n2"}, "-n is 2, but --hosts has 3 tasks");
   refuses({"--hosts=a,b:3", "--index=0", "--port=65534"},
-          "--port is 65534: the last of 3 tasks on a machine");
+          "--port is 65534, so the last of 3 tasks on a machine");
   refuses({"--hosts=a", "--index=0", "--port=0"}, "--port is \"0\"");
-  refuses({"--hosts=a", "--index=0", "--ps=1"}, "--ps is for one machine");
-  refuses({"--hosts=a", "--index=0", "--ps=1", "--chief"}, "--ps is for one machine");
-  refuses({"--hosts=a,b", "--index=0"}, "DIST_JOB_SECRET is not set: with --hosts, set it to the same");
+  refuses({"--hosts=a", "--index=0", "--ps=1"}, "--ps works on one machine only");
+  refuses({"--hosts=a", "--index=0", "--ps=1", "--chief"}, "--ps works on one machine only");
+  refuses({"--hosts=a,b", "--index=0"}, "DIST_JOB_SECRET is not set. With --hosts, set it to the same");
   std::string many;
   for (int i = 0; i < 257; ++i) many += "h" + std::to_string(i) + ":256,";
-  refuses({"--index=0", "--hosts=" + many + "z"}, "--hosts has 65793 tasks; at most 65536 are one cluster");
+  refuses({"--index=0", "--hosts=" + many + "z"},
+          "--hosts has 65793 tasks, but a cluster can have at most 65536");
   many.clear();
   for (int i = 0; i < 40; ++i) many += std::string(100, 'h') + std::to_string(i) + ":256,";
   Launch launch(task({"--index=0", "--hosts=" + many + "z"}, {}),
                 {.environment = {{"DIST_JOB_SECRET", "s"}}});
   launch.ends(2);
-  assert_words(launch.all_err, "bytes, and a variable has 131072 at most");
+  assert_words(launch.all_err, "bytes, but a variable can have at most 131072");
 }
 
 void help_and_version(void**) {
@@ -129,7 +129,7 @@ void help_and_version(void**) {
   Launch unread({"--help"}, {.output = full});
   unread.ends(125);
   close(full);
-  assert_words(unread.all_err, "standard output could not be written: No space left on device");
+  assert_words(unread.all_err, "cannot write to standard output: No space left on device");
 }
 
 void programs(void**) {

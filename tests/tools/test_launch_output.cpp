@@ -79,14 +79,14 @@ void output_that_cannot_be_written(void**) {
   launch.open_gate();
   assert_int_equal(launch.end(), 125);
   assert_text(rest_of(launch.err),
-              "dist-launch: standard output could not be written: Broken pipe; the job was ended\n");
+              "dist-launch: cannot write to standard output: Broken pipe; the job was ended\n");
   assert_text(launch.hear_rest(), "");
   // Where all tasks ended well their output may still be lost.
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   Launch lost(task({"-n1"}, {"say", "one"}), {.output = full});
   close(full);
   assert_int_equal(lost.end(), 125);
-  assert_words(rest_of(lost.err), "standard output could not be written: No space left on device");
+  assert_words(rest_of(lost.err), "cannot write to standard output: No space left on device");
 }
 
 // Standard output of a launcher in a terminal, which makes \r\n of ends of lines.

@@ -89,9 +89,9 @@ void who_stays_is_told_and_then_killed(void**) {
   launch.hear(3);
   launch.open_gate();
   launch.ends(0);
-  assert_text(launch.all_err, kSays + "worker 0 did not end by itself within 0 s: SIGTERM was sent\n" +  //
-                                  kSays + "ps 0 did not end by itself within 0 s: SIGTERM was sent\n" +  //
-                                  kSays + "worker 0 did not end within 0 s: killed\n" +                  //
+  assert_text(launch.all_err, kSays + "worker 0 did not end by itself within 0 s: sent SIGTERM\n" +  //
+                                  kSays + "ps 0 did not end by itself within 0 s: sent SIGTERM\n" +  //
+                                  kSays + "worker 0 did not end within 0 s: killed\n" +              //
                                   kSays + "ps 0 did not end within 0 s: killed\n");
   assert_text(launch.hear_rest(), "");
 }
@@ -105,7 +105,7 @@ void who_stays_hears_sigterm(void**) {
   launch.ends(0);
   const std::string heard = launch.hear_rest();
   for (const std::string name : {"worker 0", "ps 0"}) {
-    assert_words(launch.all_err, name + " did not end by itself within 0.5 s: SIGTERM was sent\n");
+    assert_words(launch.all_err, name + " did not end by itself within 0.5 s: sent SIGTERM\n");
     if (launch.all_err.find(name + " did not end within 0.5 s: killed\n") == std::string::npos) {
       assert_words(heard, name + " TERM ");
     }
@@ -134,8 +134,8 @@ void workers_start_again_alone(void**) {
   assert_lines(job.come_up(1), {"worker 0"});
   job.all_end_well({"ps 0", "worker 0", "worker 1"});
   assert_text(job.launch.all_err,
-              kSays + "worker 1 was killed by SIGKILL; it is started again in 0.1 s (restart 1 of 2)\n" +
-                  kSays + "worker 0" + kFailed + "; it is started again in 0.2 s (restart 2 of 2)\n");
+              kSays + "worker 1 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 2)\n" + kSays +
+                  "worker 0" + kFailed + "; restarting it in 0.2 s (restart 2 of 2)\n");
   job.assert_restarts({"[chief 0] DIST_RESTART is not set", "[ps 0] DIST_RESTART is not set",
                        "[worker 0] DIST_RESTART is not set", "[worker 0] DIST_RESTART=1",
                        "[worker 1] DIST_RESTART is not set", "[worker 1] DIST_RESTART=1"});
@@ -143,8 +143,8 @@ void workers_start_again_alone(void**) {
 
 void the_job_goes_on_without_workers(void**) {
   const std::string wanted =
-      kSays + "worker 1 was killed by SIGKILL; no restart is left: the job goes on without it\n" + kSays +
-      "worker 0" + kFailed + "; no restart is left: the job goes on without any worker\n";
+      kSays + "worker 1 was killed by SIGKILL; no restart is left: the job continues without it\n" + kSays +
+      "worker 0" + kFailed + "; no restart is left: the job continues without any worker\n";
   for (const char* what : {"--restart=task", "--restart=job"}) {
     Servers job({"-n3", "--ps=1", what}, 5);
     job.end("worker 1", SIGKILL);
@@ -163,8 +163,8 @@ void a_worker_that_comes_again_is_there(void**) {
   assert_lines(job.come_up(1), {"worker 0"});
   job.all_end_well({"worker 0", "ps 0"});
   assert_text(job.launch.all_err,
-              kSays + "worker 0 was killed by SIGKILL; it is started again in 0.1 s (restart 1 of 1)\n" +
-                  kSays + "worker 1 was killed by SIGKILL; no restart is left: the job goes on without it\n");
+              kSays + "worker 0 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 1)\n" + kSays +
+                  "worker 1 was killed by SIGKILL; no restart is left: the job continues without it\n");
 }
 
 // A worker that was about to start again when the chief ended would wait for ever.
@@ -174,7 +174,7 @@ void no_worker_starts_after_the_chief(void**) {
                       "trap", "USR1", "well", "trap", "USR2", "tell", "tell", "up", "wait"}));
   std::map<std::string, pid_t> pids;
   while (pids.size() < 2) pids.insert(launch.hear_one());
-  assert_words(line_of(launch.err), "worker 0 exited with status 1; it is started again in 0.1 s");
+  assert_words(line_of(launch.err), "worker 0 exited with status 1; restarting it in 0.1 s");
   assert_int_equal(kill(pids.at("chief 0 up"), SIGUSR1), 0);
   until_gone(pids.at("chief 0 up"));
   // The launcher sends this on after it has seen the chief's end. A worker that began before is killed by it.
@@ -187,7 +187,7 @@ void no_worker_starts_after_the_chief(void**) {
 
 void the_chief_decides_when_a_ps_is_lost(void**) {
   const std::string lost =
-      kSays + "ps 0 was killed by SIGKILL; its variables are gone: the chief's end decides\n";
+      kSays + "ps 0 was killed by SIGKILL; its variables are lost: the chief decides how the job ends\n";
   // Restarts are left, but none of a ps alone.
   Servers well({"-n1", "--ps=2", "--restarts=3"}, 4);
   well.end("ps 0", SIGKILL);
@@ -212,10 +212,10 @@ void the_chiefs_failure_starts_all_again(void**) {
   assert_lines(job.come_up(5), {"chief 0", "ps 0", "ps 1", "worker 0", "worker 1"});
   job.all_end_well({"ps 0", "ps 1", "worker 0", "worker 1"});
   assert_text(job.launch.all_err,
-              kSays + "worker 1 was killed by SIGKILL; it is started again in 0.1 s (restart 1 of 2)\n" +
-                  kSays + "ps 1" + kFailed + "; its variables are gone: the chief's end decides\n" + kSays +
-                  "chief 0" + kFailed +
-                  "; all tasks are ended, and started again 0.2 s later (restart 2 of 2)\n");
+              kSays + "worker 1 was killed by SIGKILL; restarting it in 0.1 s (restart 1 of 2)\n" + kSays +
+                  "ps 1" + kFailed + "; its variables are lost: the chief decides how the job ends\n" +
+                  kSays + "chief 0" + kFailed +
+                  "; ending all tasks, and restarting them 0.2 s later (restart 2 of 2)\n");
   job.assert_restarts(
       {"[chief 0] DIST_RESTART is not set", "[chief 0] DIST_RESTART=1", "[ps 0] DIST_RESTART is not set",
        "[ps 0] DIST_RESTART=1", "[ps 1] DIST_RESTART is not set", "[ps 1] DIST_RESTART=1",
@@ -237,10 +237,10 @@ void whatever_the_others_were(void**) {
   assert_lines(job.launch.hear(3), {"ps 0 TERM", "worker 0 TERM", "worker 1 TERM"});
   job.launch.ends(SIGUSR2);
   assert_text(job.launch.all_err,
-              kSays + "chief 0 was killed by SIGKILL; all tasks are ended, and started again 0.1 s later " +
+              kSays + "chief 0 was killed by SIGKILL; ending all tasks, and restarting them 0.1 s later " +
                   "(restart 1 of 1)\n" + kSays +
-                  "worker 2 was killed by SIGKILL; no restart is left: the job goes on without it\n" + kSays +
-                  "chief 0" + kFailed + "; the others were ended\n");
+                  "worker 2 was killed by SIGKILL; no restart is left: the job continues without it\n" +
+                  kSays + "chief 0" + kFailed + "; the others were ended\n");
 }
 
 // Its TF_CONFIG, and so its port and those of all others, are what they were.
@@ -277,7 +277,7 @@ void signals_go_to_all(void**) {
   job.launch.send(SIGINT);
   assert_lines(job.launch.hear(3), {"chief 0 INT", "ps 0 INT", "worker 0 INT"});
   job.launch.ends(128 + SIGINT);
-  assert_text(job.launch.all_err, kSays + "SIGINT was sent on to all tasks; SIGINT again kills them\n");
+  assert_text(job.launch.all_err, kSays + "SIGINT was forwarded to all tasks; a second SIGINT kills them\n");
 }
 
 // What the chief has ended with is the job's, and Ctrl-C then says that nobody is to be waited for.
@@ -287,7 +287,7 @@ void a_signal_after_the_chief_ends_the_wait(void**) {
   job.launch.send(SIGINT);
   assert_lines(job.launch.hear(2), {"ps 0 INT", "worker 0 INT"});
   job.launch.ends(0);
-  assert_text(job.launch.all_err, kSays + "SIGINT was sent on to all tasks; SIGINT again kills them\n");
+  assert_text(job.launch.all_err, kSays + "SIGINT was forwarded to all tasks; a second SIGINT kills them\n");
 }
 
 // That the chief ended well does not make up for output that is lost while the others end.
@@ -307,15 +307,15 @@ void output_after_the_chief_counts(void**) {
   launch.close_output();
   launch.open_gate();
   assert_int_equal(launch.end(), 125);
-  assert_text(rest_of(launch.err),
-              kSays + "SIGINT was sent on to all tasks; SIGINT again kills them\n" + kSays +
-                  "standard output could not be written: Broken pipe; the job was ended\n");
+  assert_text(rest_of(launch.err), kSays + "SIGINT was forwarded to all tasks; a second SIGINT kills them\n" +
+                                       kSays +
+                                       "cannot write to standard output: Broken pipe; the job was ended\n");
 }
 
 void a_signal_ends_it_before_all_start_again(void**) {
   Launch launch(
       task({"-n1", "--ps=1", "--restarts=1000000"}, {"only", "chief 0", "exit", "1", "end", "wait"}));
-  assert_words(line_of(launch.err), "chief 0 exited with status 1; all tasks are ended, and started again ");
+  assert_words(line_of(launch.err), "chief 0 exited with status 1; ending all tasks, and restarting them ");
   launch.send(SIGTERM);
   launch.ends(128 + SIGTERM);
   assert_text(launch.hear_rest(), "");

@@ -12,7 +12,7 @@ void the_task_that_failed(void**) {
                                      "only", "worker 1", "first", "exit", "3", "end", "end"}));
   launch.ends(0);
   assert_text(launch.all_err,
-              kSays + "worker 1 exited with status 3; it is started again in 0.1 s (restart 1 of 3)\n");
+              kSays + "worker 1 exited with status 3; restarting it in 0.1 s (restart 1 of 3)\n");
   const Words lines = sorted(lines_of(launch.all_out));
   assert_int_equal(lines.size(), 9);
   // Sorted: of worker 0 the secret, DIST_RESTART and TF_CONFIG, then of worker 1 twice each.
@@ -32,9 +32,9 @@ void until_restarts_are_used_up(void**) {
               "[worker 0] DIST_RESTART is not set\n[worker 0] DIST_RESTART=1\n[worker 0] DIST_RESTART=2\n"
               "[worker 0] DIST_RESTART=3\n");
   const std::string killed = kSays + "worker 0 was killed by SIGKILL; ";
-  assert_text(launch.all_err, killed + "it is started again in 0.1 s (restart 1 of 3)\n" + killed +
-                                  "it is started again in 0.2 s (restart 2 of 3)\n" + killed +
-                                  "it is started again in 0.4 s (restart 3 of 3)\n" + killed +
+  assert_text(launch.all_err, killed + "restarting it in 0.1 s (restart 1 of 3)\n" + killed +
+                                  "restarting it in 0.2 s (restart 2 of 3)\n" + killed +
+                                  "restarting it in 0.4 s (restart 3 of 3)\n" + killed +
                                   "the others were ended\n");
 }
 
@@ -47,9 +47,9 @@ void restarts_are_the_jobs(void**) {
   assert_lines(launch.hear(1), {"worker 0 again"});
   launch.open_gate();
   launch.ends(4);
-  assert_text(launch.all_err,
-              kSays + "worker 0 exited with status 3; it is started again in 0.1 s (restart 1 of 1)\n" +
-                  kSays + "worker 1 exited with status 4; the others were ended\n");
+  assert_text(launch.all_err, kSays +
+                                  "worker 0 exited with status 3; restarting it in 0.1 s (restart 1 of 1)\n" +
+                                  kSays + "worker 1 exited with status 4; the others were ended\n");
 }
 
 void the_whole_job(void**) {
@@ -64,7 +64,7 @@ void the_whole_job(void**) {
   assert_lines(launch.hear(1), {"worker 2 ends"});
   launch.ends(0);
   assert_text(launch.all_err,
-              kSays + "worker 1 exited with status 9; all tasks are ended, and started again 0.1 s " +
+              kSays + "worker 1 exited with status 9; ending all tasks, and restarting them 0.1 s " +
                   "later (restart 1 of 2)\n");
   Words restarts, configs;
   for (const auto& line : sorted(lines_of(launch.all_out))) {

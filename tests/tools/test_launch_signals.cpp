@@ -9,14 +9,14 @@ void ending_signals_go_on(void**) {
     int signal;
     const char* name;
     const char* more;
-  } rows[] = {{SIGTERM, "TERM", ""}, {SIGHUP, "HUP", ""}, {SIGINT, "INT", "; SIGINT again kills them"}};
+  } rows[] = {{SIGTERM, "TERM", ""}, {SIGHUP, "HUP", ""}, {SIGINT, "INT", "; a second SIGINT kills them"}};
   for (const auto& row : rows) {
     Launch launch(task({"-n2"}, {"trap", row.name, "exit", "tell", "up", "wait"}));
     launch.hear(2);
     launch.send(row.signal);
     launch.ends(128 + row.signal);
     assert_text(launch.all_err,
-                std::string("dist-launch: SIG") + row.name + " was sent on to all tasks" + row.more + "\n");
+                std::string("dist-launch: SIG") + row.name + " was forwarded to all tasks" + row.more + "\n");
   }
 }
 
@@ -57,7 +57,7 @@ void the_second_interrupt_kills(void**) {
   assert_lines(launch.hear(2), {"worker 0 INT", "worker 1 INT"});
   launch.send(SIGINT);
   launch.ends(128 + SIGINT);
-  assert_words(launch.all_err, "dist-launch: SIGINT again: all tasks are killed\n");
+  assert_words(launch.all_err, "dist-launch: second SIGINT: killing all tasks\n");
   assert_text(launch.hear_rest(), "");
 }
 

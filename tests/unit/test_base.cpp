@@ -306,8 +306,8 @@ void bad_tensors_are_refused(void**) {
   const std::vector<int64_t> too_many = {std::numeric_limits<int64_t>::max() / 4 + 1};
   const std::vector<int64_t> product = {int64_t{1} << 31, int64_t{1} << 31, 2};
   const std::vector<int64_t> dimensions(DIST_MAX_NDIM + 1, 1);
-  assert_refused(tensor(shape, nullptr, 0), "0 is no dtype");
-  assert_refused(tensor(shape, nullptr, 99), "99 is no dtype");
+  assert_refused(tensor(shape, nullptr, 0), "0 is not a dtype");
+  assert_refused(tensor(shape, nullptr, 99), "99 is not a dtype");
   assert_refused(tensor(negative), "shape[1] is -1");
   assert_refused(tensor(too_many), "2^63");
   assert_refused(tensor(product), "2^63");

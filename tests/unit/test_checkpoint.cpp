@@ -192,7 +192,7 @@ void interrupted_and_short_calls_go_on(void**) {
   assert_true(got == text + end);
   assert_int_equal(file.read_at(1000, got.data(), 8).code(), DIST_DATA_LOSS);
   assert_string_equal(last_error().message,
-                      "ends at byte 1007, where 1 more should follow: it was cut short");
+                      "ends at byte 1007, but should have 1 more bytes: it was truncated");
   begin({.fail_at = 0, .error = EIO});
   assert_int_equal(file.read_at(0, got.data(), 8).code(), DIST_DATA_LOSS);
   assert_string_equal(last_error().message, "cannot be read: Input/output error");
@@ -214,8 +214,8 @@ void every_call_fails_once(void**) {
       {0, ENOSPC, DIST_RESOURCE_EXHAUSTED, "cannot be written: No space left on device", "old"},
       {1, EDQUOT, DIST_RESOURCE_EXHAUSTED, "cannot be written: Disk quota exceeded", "old"},
       {2, EIO, DIST_DATA_LOSS, "cannot be written to the disk: Input/output error", "old"},
-      {3, EACCES, DIST_PERMISSION_DENIED, "cannot be put in its place: Permission denied", "old"},
-      {3, EBUSY, DIST_UNAVAILABLE, "cannot be put in its place: Device or resource busy", "old"},
+      {3, EACCES, DIST_PERMISSION_DENIED, "cannot be moved to its final name: Permission denied", "old"},
+      {3, EBUSY, DIST_UNAVAILABLE, "cannot be moved to its final name: Device or resource busy", "old"},
       {4, EINVAL, DIST_OK, "", "new!"},
       {4, EIO, DIST_DATA_LOSS,
        "is in its place, but its folder cannot be written to the disk: Input/output error", "new!"},

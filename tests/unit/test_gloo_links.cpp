@@ -44,7 +44,7 @@ void data_in_plain_text_are_refused_where_they_may_not_be(void**) {
   options.ca = options.certificate = "-----BEGIN CERTIFICATE-----";
   options.key = "-----BEGIN PRIVATE KEY-----";
   assert_int_equal(create(options).code(), DIST_FAILED_PRECONDITION);
-  assert_says(std::string(last_error().message), "TLS certificates are given");
+  assert_says(std::string(last_error().message), "TLS certificates are set");
   options = workers.options(0);
   const char* const far[] = {"10.0.0.1:4000", "10.0.0.2:4000"};
   options.addresses = far;
@@ -62,12 +62,12 @@ void a_library_that_is_not_there_is_named(void**) {
   GrpcOptions options = workers.options(0);
   options.module = "/nowhere/libdist-gloo.so";
   assert_int_equal(create(options).code(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), "libdist-gloo.so is not installed");
+  assert_says(std::string(last_error().message), "libdist-gloo.so was not found");
   assert_says(std::string(last_error().message), "libgloo-dev");
   // The other library is none.
   options.module = GRPC_MODULE;
   assert_int_equal(create(options).code(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), "is no libdist-gloo.so");
+  assert_says(std::string(last_error().message), "is not a libdist-gloo.so module");
 }
 
 void workers_with_other_transports_refuse_each_other(void**) {
@@ -78,7 +78,7 @@ void workers_with_other_transports_refuse_each_other(void**) {
     options.module = GRPC_MODULE;
   });
   await([&] { return second.lost(0); });
-  assert_says(why(second, 0), "data by gRPC there, Gloo here: give all workers the same transport");
+  assert_says(why(second, 0), "data is carried by gRPC there, Gloo here. Give all workers the same transport.");
   first.close();
   second.close();
 }

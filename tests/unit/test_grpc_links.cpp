@@ -33,7 +33,7 @@ void another_secret_is_found_out(void**) {
   Transport& first = workers.join_with(0, [](GrpcOptions& o) { o.secret = "one"; });
   Transport& second = workers.join_with(1, [](GrpcOptions& o) { o.secret = "another"; });
   await([&] { return second.lost(0); });
-  assert_says(why(second, 0), "it does not know this job's secret");
+  assert_says(why(second, 0), "its DIST_JOB_SECRET differs");
   assert_false(first.lost(1));
   first.close();
   second.close();
@@ -48,7 +48,7 @@ void another_cluster_is_found_out(void**) {
   second.receive(0, {}, &got, 1, receive);
   await([&] { return receive.over(); });
   assert_true(receive.end() == End::kLost);
-  assert_says(why(second, 0), "refuses this worker: another cluster");
+  assert_says(why(second, 0), "rejected this worker: the cluster");
   first.close();
   second.close();
 }
@@ -63,7 +63,7 @@ void a_second_start_is_refused(void**) {
   assert_speak(second, first, 1);
   Transport& again = workers.join_with(1, aside);
   await([&] { return again.lost(0) && again.lost(2); });
-  assert_says(why(again, 0), "a second start: worker 1 has joined already, and lives");
+  assert_says(why(again, 0), "worker 1 has already joined and is running");
   assert_speak(second, third, 2);
   again.close();
   // The same number of a worker that is over.
@@ -74,7 +74,7 @@ void a_second_start_is_refused(void**) {
   workers.end(3);
   // It waits for the next network of worker 0's, where there may be a place for it.
   Transport& late = workers.join_with(1, aside);
-  await([&] { return why(late, 0).find("is over in this generation") != std::string::npos; });
+  await([&] { return why(late, 0).find("is no longer part of this job") != std::string::npos; });
   assert_false(late.lost(0));
   assert_speak(third, first, 3);
   first.close();
@@ -244,11 +244,11 @@ void without_the_module_it_says_so(void**) {
     assert_int_equal(GrpcNetwork::create({}, options, &network).code(), DIST_UNAVAILABLE);
     assert_says(std::string(last_error().message), part);
   };
-  says("/nowhere/libdist-grpc.so", "libdist-grpc.so is not installed (looked for /nowhere/libdist-grpc.so)");
-  says("/nowhere/libdist-grpc.so", "or set DIST_MODULE_FOLDER to the folder that has it, PREFIX/lib/dist");
+  says("/nowhere/libdist-grpc.so", "libdist-grpc.so was not found at /nowhere/libdist-grpc.so");
+  says("/nowhere/libdist-grpc.so", "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist");
   says("/dev/null", "cannot be loaded");
   // Another library altogether.
-  says(OTHER_LIBRARY, "is no libdist-grpc.so");
+  says(OTHER_LIBRARY, "is not a libdist-grpc.so module");
 }
 
 // Beside libdist, which is this program here, in `dist/` and without it.
@@ -272,7 +272,7 @@ void the_module_is_found_beside_libdist(void**) {
   if (std::filesystem::is_symlink(beside)) std::filesystem::remove(beside);
   std::filesystem::create_symlink(OTHER_LIBRARY, beside);
   assert_int_equal(create(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), beside + " is no libdist-grpc.so");
+  assert_says(std::string(last_error().message), beside + " is not a libdist-grpc.so module");
   std::filesystem::remove(beside);
 }
 

@@ -152,7 +152,7 @@ void who_is_stopped_past_the_lease_is_lost_to_all(void**) {
   ::kill(scene.victim_process->pid, SIGSTOP);
   await([&] { return receive.over(); });
   assert_true(receive.end() == End::kLost);
-  const std::string said = "worker 1 (" + scene.workers.address(1) + ") has not been heard of for 1 s";
+  const std::string said = "worker 1 (" + scene.workers.address(1) + ") sent no heartbeat for 1 s";
   assert_string_equal(why(*scene.own, 1).c_str(), said.c_str());
   assert_string_equal(scene.report().c_str(), said.c_str());
   // It stays lost. When it goes on, it finds that it has been given up.

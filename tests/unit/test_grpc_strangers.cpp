@@ -73,11 +73,11 @@ void a_hello_that_does_not_fit_is_answered_by_what_differs(void**) {
   assert_says(answer_to([](Hello& h) { h.protocol = 9; }), "protocol 9");
   assert_says(answer_to([](Hello& h) { std::strcpy(h.version, "9.9.9"); }), "libdist 9.9.9 at worker 1");
   assert_says(answer_to([](Hello& h) { h.num_workers = 3; }), "3 workers at worker");
-  assert_says(answer_to([](Hello& h) { h.cluster[0] ^= std::byte{1}; }), "another cluster");
+  assert_says(answer_to([](Hello& h) { h.cluster[0] ^= std::byte{1}; }), "differs from the one at worker");
   assert_string_equal(answer_to([](Hello& h) { h.forms = 2; }).c_str(), "");
-  assert_says(answer_to([](Hello& h) { h.to = 1; }), "it looks for worker 1, and this is 0");
+  assert_says(answer_to([](Hello& h) { h.to = 1; }), "it expects worker 1, but this is worker 0");
   for (const int none : {0, -1, 2, 1 << 30})
-    assert_says(answer_to([&](Hello& h) { h.from = none; }), "it says that it is worker");
+    assert_says(answer_to([&](Hello& h) { h.from = none; }), "it claims to be worker");
   assert_says(answer_to([](Hello& h) { h.credit = 1; }), "a credit of 1 bytes at worker");
   assert_says(answer_to([](Hello& h) { h.lease_ns = 1'000'000; }), "a lease of 1 ms at worker");
   // None of them is worker 1.
@@ -106,7 +106,7 @@ void what_is_no_hello_ends_the_link(void**) {
     stranger.say(noise.data(), bytes);
     const std::string verdict = stranger.hear();
     assert_int_equal(verdict.size(), Verdict::kBytes);
-    assert_says(verdict, "does not know this job's secret");
+    assert_says(verdict, "its DIST_JOB_SECRET differs");
     assert_string_equal(stranger.hear().c_str(), "");
   }
   assert_false(first.lost(1));
@@ -160,7 +160,7 @@ void who_breaks_the_protocol_loses_its_link(void**) {
   Frame{.kind = FrameKind::kMessage}.write(frame);
   stranger.say(frame, sizeof frame);
   await([&] { return first.lost(1); });
-  assert_says(why(first, 1), "breaks the protocol: a frame that has no place on a control link");
+  assert_says(why(first, 1), "violated the protocol: a frame that has no place on a control link");
   first.close();
 }
 

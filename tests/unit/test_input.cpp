@@ -201,7 +201,7 @@ void a_hosts_function_makes_datasets(void**) {
 
   making = {};
   assert_int_equal(make_by(making, &out).code(), DIST_INVALID_ARGUMENT);
-  assert_non_null(std::strstr(last_error().message, "made no dataset"));
+  assert_non_null(std::strstr(last_error().message, "created no dataset"));
   ValueRef value;
   assert_true(Value::copy_tensor(*memory, tensor, &value).ok());
   making.handle = handle_of(value.get());

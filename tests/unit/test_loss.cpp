@@ -26,7 +26,7 @@ void assert_needs_a_replica(const Status& status, const char* call) {
   assert_int_equal(status.code(), DIST_FAILED_PRECONDITION);
   assert_ptr_equal(std::strstr(last_error().message, call), last_error().message);
   assert_non_null(
-      std::strstr(last_error().message, "replica is NULL, as it is in the cross-replica context"));
+      std::strstr(last_error().message, "replica is NULL, as in the cross-replica context"));
 }
 
 // The number of replicas counts where the caller does not give the size of the global batch.

@@ -303,7 +303,7 @@ void components_are_found_and_counted(void**) {
   assert_ptr_equal(out->items()[1].get(), spread->items()[1].get());
   assert_invalid(
       component_of(*memory, list.get(), LocalReplica{2}, &out),
-      "a mirrored value has 2 components and none for replica 2: it was made for another strategy");
+      "a mirrored value has 2 components and none for replica 2: it was created for another strategy");
 }
 
 // Every way to subtract and add agrees with plain arithmetic, on a value with gaps too.
@@ -340,9 +340,10 @@ void assignments_change_one_copy(void**) {
   for (int32_t r = 0; r < 3; ++r)
     assert_int_equal(reinterpret_cast<uintptr_t>(variable->component(LocalReplica{r}).data) % 64, 0);
   const int64_t other_shape[] = {3, 2};
-  assert_invalid(variable->check_assign(
-                     DIST_ASSIGN, {const_cast<int32_t*>(start), DIST_I32, 2, other_shape, nullptr}, "value"),
-                 "variable \"v\" is i32[2, 3], but value is i32[3, 2]; dtype and shape must be equal");
+  assert_invalid(
+      variable->check_assign(DIST_ASSIGN, {const_cast<int32_t*>(start), DIST_I32, 2, other_shape, nullptr},
+                             "value"),
+      "variable \"v\" is i32[2, 3], but value is i32[3, 2]. Both must have the same dtype and shape.");
   assert_invalid(variable->check_assign(7, initial, "value"),
                  "variable \"v\": how is 7; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
 }
@@ -384,9 +385,10 @@ void variables_refuse_what_they_cannot_do(void**) {
   VariableOptions options;
   options.name = "count";
   options.aggregation = DIST_AGGREGATION_MEAN;
-  assert_invalid(Variable::create(*memory, mirrored, options, tensor, &variable),
-                 "variable \"count\": a MEAN of i32 is no i32; use a floating-point dtype, or SUM or "
-                 "ONLY_FIRST_REPLICA");
+  assert_invalid(
+      Variable::create(*memory, mirrored, options, tensor, &variable),
+      "variable \"count\": the MEAN of i32 values is not i32. Use a floating-point dtype, or SUM or "
+      "ONLY_FIRST_REPLICA.");
   options.aggregation = 4;
   assert_invalid(Variable::create(*memory, mirrored, options, tensor, &variable),
                  "variable \"count\": aggregation is 4; use one of DIST_AGGREGATION_...");

@@ -140,7 +140,7 @@ class Batch:
             raise InvalidArgument(f"the step has no item {i}: it has {len(self)}")
         item: Optional[Item] = _calls.known(_cdist.dist_batch_user_data(self._handle, i))
         if item is None:  # whatever it does, the step was stuck
-            raise Cancelled("the step's items have ended without it, and its replica has got another thread")
+            raise Cancelled("the items of this step have already completed, because its function did not return in time, and the replica has a new thread")
         return item
 
     def __len__(self) -> int:

@@ -349,7 +349,7 @@ class Replica(Collectives[Any], Devices):
         # C would take a handle that is kept for one of the run that is under way now.
         if self._over:
             raise FailedPrecondition(
-                f"{name}(): replica {self.id} is not running: its handle is valid inside its function only"
+                f"{name}(): replica {self.id} is not running. Its handle is valid only inside its function."
             )
 
     def _seen(self) -> Optional[values.Seen]:

@@ -223,7 +223,7 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         """
         handle = self._native("dist_strategy_shutdown")
         if not self._owned:
-            raise FailedPrecondition("dist_strategy_shutdown(): a thread's default strategy ends with its thread")
+            raise FailedPrecondition("dist_strategy_shutdown(): this is the thread's default strategy, which ends with its thread")
         patience = -1 if timeout is None else nanoseconds(timeout) if timeout else 0
         try:
             with Watch(self._cancel_quietly):

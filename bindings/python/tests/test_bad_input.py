@@ -201,7 +201,7 @@ class BadInput(unittest.TestCase):
         thread = threading.Thread(target=lambda: results.append(strategy.run(step)))
         thread.start()
         inside.wait()
-        with self.assertRaisesRegex(FailedPrecondition, "run is under way"):
+        with self.assertRaisesRegex(FailedPrecondition, "run is in progress"):
             strategy.close()
         go_on.set()
         thread.join()

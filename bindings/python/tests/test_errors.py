@@ -32,8 +32,8 @@ def ones_reduced(replica):
 
 class Words(unittest.TestCase):
     def test_what_ends_an_object_is_close(self):
-        said = "dist_strategy_destroy(): the strategy's coordinator is left; destroy it first"
-        self.assertEqual(in_python(said), "Strategy.close(): the strategy's coordinator is left; close it first")
+        said = "dist_strategy_destroy(): the strategy still has a coordinator; destroy it first"
+        self.assertEqual(in_python(said), "Strategy.close(): the strategy still has a coordinator; close it first")
 
 
 class Errors(unittest.TestCase):

@@ -182,7 +182,7 @@ class Workers(unittest.TestCase):
             with self.assertRaisesRegex(DeadlineExceeded, "worker 1") as caught:
                 call()
             self.assertEqual(caught.exception.worker, 1)
-        with self.assertRaisesRegex(Unavailable, "nothing reaches worker 0") as caught:
+        with self.assertRaisesRegex(Unavailable, "worker 0 cannot be reached") as caught:
             worker(2, 1, 1).run(lambda replica: replica.barrier())
         self.assertNotIn("dist_", caught.exception.hint)
 
@@ -273,7 +273,7 @@ class Misuse(unittest.TestCase):
     def test_workers_that_cannot_re_form(self):
         alone = dict(transport=Transport.NONE, reform=Reform.AT_NEXT_RUN)
         for strategy in (Strategy(2), worker(1, 0, 1, **alone)):
-            with self.assertRaisesRegex(FailedPrecondition, r"Strategy\.reform\(\): the strategy has one worker alone"):
+            with self.assertRaisesRegex(FailedPrecondition, r"Strategy\.reform\(\): the strategy has only one worker"):
                 strategy.reform()
             self.assertIs(strategy.reform_due(), False)
             place = strategy.query()

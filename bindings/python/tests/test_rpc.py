@@ -67,7 +67,7 @@ class Rpc(unittest.TestCase):
             client.call("object")
         with self.assertRaisesRegex(InvalidArgument, "cannot be sent to another process"):
             client.call("fail", object())
-        with self.assertRaisesRegex(NotFound, "there is no method nowhere"):
+        with self.assertRaisesRegex(NotFound, "the server has no method nowhere"):
             client.call("nowhere")
 
     def test_a_call_ends_early(self):
@@ -88,7 +88,7 @@ class Rpc(unittest.TestCase):
         remote = client.begin("wait", cancel=cancel)
         self.assertTrue(inside.wait(60))
         self.assertFalse(remote.ready)
-        with self.assertRaisesRegex(DeadlineExceeded, "the call goes on"):
+        with self.assertRaisesRegex(DeadlineExceeded, "The call continues to run"):
             remote.get(timeout=0)
         cancel.signal("the user left")
         with self.assertRaisesRegex(Cancelled, "the user left"):

@@ -16,7 +16,9 @@ EventDescriptor::~EventDescriptor() {
 Status EventDescriptor::open() noexcept {
   descriptor_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (is_open()) return kOk;
-  return fail(DIST_RESOURCE_EXHAUSTED, "the system gives no further event descriptor (%s)", strerrorname_np(errno));
+  return fail(DIST_RESOURCE_EXHAUSTED,
+              "cannot create an event descriptor: %s. Raise the limit on open files (ulimit -n).",
+              strerrorname_np(errno));
 }
 
 void EventDescriptor::set() const noexcept {

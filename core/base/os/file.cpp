@@ -66,7 +66,7 @@ Status not_regular(mode_t mode) noexcept {
                          : S_ISFIFO(mode) ? "a FIFO"
                          : S_ISSOCK(mode) ? "a socket"
                                           : "a device";
-  return invalid_argument("is %s; a regular file is wanted", is);
+  return invalid_argument("is %s, but must be a regular file", is);
 }
 
 // The length of a path's folder, including the last '/'.
@@ -126,7 +126,7 @@ Status InputFile::open(const char* path) noexcept {
   Descriptor file(uninterrupted([&] { return ::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); }));
   if (!file.is_open()) return system_error("cannot be opened", errno);
   struct stat about;
-  if (fstat(file.number(), &about) != 0) return system_error("cannot be looked at", errno);
+  if (fstat(file.number(), &about) != 0) return system_error("cannot be inspected", errno);
   if (!S_ISREG(about.st_mode)) return not_regular(about.st_mode);
   file_ = std::move(file);
   size_ = about.st_size;
@@ -139,8 +139,9 @@ Status InputFile::read_at(int64_t offset, void* to, std::size_t bytes) const noe
     const ssize_t got = uninterrupted([&] { return pread(file_.number(), at, bytes, offset); });
     if (got < 0) return system_error("cannot be read", errno);
     if (got == 0) {
-      return fail(DIST_DATA_LOSS, "ends at byte %" PRId64 ", where %zu more should follow: it was cut short",
-                  offset, bytes);
+      return fail(DIST_DATA_LOSS,
+                  "ends at byte %" PRId64 ", but should have %zu more bytes: it was truncated", offset,
+                  bytes);
     }
     at += got;
     offset += got;
@@ -151,9 +152,9 @@ Status InputFile::read_at(int64_t offset, void* to, std::size_t bytes) const noe
 
 Status InputFile::map(MappedFile* out) const noexcept {
   struct stat about;
-  if (fstat(file_.number(), &about) != 0) return system_error("cannot be looked at", errno);
+  if (fstat(file_.number(), &about) != 0) return system_error("cannot be inspected", errno);
   if (about.st_size < size_) {
-    return fail(DIST_DATA_LOSS, "has %" PRId64 " bytes, and had %" PRId64 ": it was cut short",
+    return fail(DIST_DATA_LOSS, "has %" PRId64 " bytes, but had %" PRId64 " before: it was truncated",
                 static_cast<int64_t>(about.st_size), size_);
   }
   MappedFile made;
@@ -204,7 +205,7 @@ NewFile::~NewFile() {
 Status NewFile::open_folder() noexcept {
   name_ = path_ + folder_bytes(path_);
   if (*name_ == '\0')
-    return invalid_argument("is no file's name: it %s", *path_ == '\0' ? "is empty" : "ends with '/'");
+    return invalid_argument("is not a file name: it %s", *path_ == '\0' ? "is empty" : "ends with '/'");
   folder_ = open_folder_of(path_);
   return folder_.is_open() ? kOk : system_error("its folder cannot be opened", errno);
 }
@@ -231,7 +232,7 @@ Status NewFile::create(const char* path) noexcept {
     }
     if (errno != EEXIST) break;
   }
-  return system_error("no file can be made in its folder", errno);
+  return system_error("cannot create a file in its folder", errno);
 }
 
 Status NewFile::write_at(int64_t offset, const void* data, std::size_t bytes) noexcept {
@@ -252,7 +253,7 @@ Status NewFile::commit() noexcept {
     return system_error("cannot be written to the disk", errno);
   if (const int error = file_.close(); error != 0) return system_error("cannot be written", error);
   if (renameat(folder_.number(), own_name_, folder_.number(), name_) != 0)
-    return system_error("cannot be put in its place", errno);
+    return system_error("cannot be moved to its final name", errno);
   own_name_[0] = '\0';
   in_place_ = true;
   // Some file systems do not support this for folders and return EINVAL.

@@ -72,8 +72,8 @@ Status Thread::start(void* (*main)(void*), void* argument, std::size_t stack_byt
   started_ = error == 0;
   if (started_) return kOk;
   return fail(DIST_RESOURCE_EXHAUSTED,
-              "the system gives no further thread (%s); ask for fewer replicas, or raise "
-              "its limits (ulimit -u, the cgroup's pids.max)",
+              "cannot create a thread: %s. Use fewer replicas, or raise the limits of the system (ulimit -u, "
+              "the cgroup's pids.max).",
               strerrorname_np(error));
 }
 

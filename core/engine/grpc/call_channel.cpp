@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kRetryNs = 100'000'000;
 constexpr int kMostRefusals = 3;
-constexpr char kEnded[] = "the client has ended";
+constexpr char kEnded[] = "the client has been closed";
 
 }  // namespace
 
@@ -30,7 +30,7 @@ class Calls::Channel final : public CallChannel {
       const std::scoped_lock lock(line_->mutex);
       if (line_->closed) return call.answered(DIST_CANCELLED, kEnded, {});
       if (bytes > owner_.limits_.message_bytes) {
-        const std::string text = "a request of " + std::to_string(bytes) + " bytes; there are at most " +
+        const std::string text = "a request of " + std::to_string(bytes) + " bytes exceeds the limit of " +
                                  std::to_string(owner_.limits_.message_bytes);
         return call.answered(DIST_RESOURCE_EXHAUSTED, text.c_str(), {});
       }
@@ -186,7 +186,7 @@ void Calls::answered(CallLine& line, CallReceiver::Event& event) noexcept {
   line.waiting.erase(found);
   if (event.what == CallReceiver::What::kRefused) {
     const std::string text =
-        "an answer of " + std::to_string(event.word) + " bytes is beyond what the client takes";
+        "an answer of " + std::to_string(event.word) + " bytes exceeds the limit of the client";
     return call.answered(DIST_RESOURCE_EXHAUSTED, text.c_str(), {});
   }
   line.receiver.let_go(event.message->bytes());
@@ -220,13 +220,13 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
     line->queue.clear();
     std::string text;
     if (link->refused) {
-      text = line->name + " refuses: " + why;
+      text = line->name + " rejected this client: " + why;
     } else if (!opened) {
       text = line->name + " cannot be reached: " + (why.empty() ? status : why);
     } else if (why.empty()) {
-      text = line->name + " has ended, or its connection broke";
+      text = line->name + " has ended or its connection broke";
     } else {
-      text = line->name + (line->silent ? " " : " breaks the protocol: ") + why;
+      text = line->name + (line->silent ? " " : " violated the protocol: ") + why;
     }
     line->silent = false;
     // A server with the wrong certificate will have it next time, too.

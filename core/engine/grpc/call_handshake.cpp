@@ -71,15 +71,15 @@ std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) 
 
 grpc::ServerGenericBidiReactor* Calls::accept(grpc::GenericCallbackServerContext* context) {
   if (context->method() != kMethod)
-    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "there are links of libdist alone"});
+    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "only libdist can connect here"});
   std::shared_ptr<ServerLink> link;
   {
     const std::scoped_lock lock(mutex_);
-    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this server ends"});
+    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this server is shutting down"});
     const auto strangers = std::count_if(unproven_.begin(), unproven_.end(),
                                          [](const LinkRef& each) { return !each->outgoing; });
     if (strangers >= kMostStrangers)
-      return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many links that have proven nothing"});
+      return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many unauthenticated connections"});
     ++links_;
     link = std::make_shared<ServerLink>(*this, context);
     link->born_ns = steady_now_ns();
@@ -106,12 +106,13 @@ std::string Calls::why_not(const Hello& hello) const {
   }
   if (config_.version != hello.version) {
     return std::string("libdist ") + hello.version + " at the client, " + config_.version +
-           " at the server: both need the same";
+           " at the server. Run the same version in both.";
   }
-  if (hello.purpose != Purpose::kCalls) return "this is a server that is called, and no worker";
+  if (hello.purpose != Purpose::kCalls) return "this is a server for calls, not a worker";
   if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
     return "a lease of " + std::to_string(hello.lease_ns / 1'000'000) + " ms at the client, " +
-           std::to_string(config_.lease_ns / 1'000'000) + " ms at the server: DIST_LEASE_SECONDS differs";
+           std::to_string(config_.lease_ns / 1'000'000) +
+           " ms at the server. Set the same DIST_LEASE_SECONDS for both.";
   }
   return "";
 }
@@ -131,7 +132,7 @@ std::string Calls::took_hello(Link& link, std::span<const std::byte> message) no
     return "";
   }
   if (!write_welcome(incarnation_, config_.secret, message, link.hello, &answer, link.answer))
-    return "no random numbers";
+    return "the system provides no random numbers";
   link.put_raw(link.answer, Answer::kBytes);
   link.stage = Link::Stage::kProof;
   link.flush();
@@ -143,7 +144,7 @@ std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> me
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   std::string refusal;
   if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {
-    refusal = "it does not know this job's secret: DIST_JOB_SECRET differs";
+    refusal = "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job.";
   } else {
     auto line = std::make_shared<CallLine>(memory_, true, limits_, pool_.get());
     line->heard_ns = steady_now_ns();
@@ -155,7 +156,7 @@ std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> me
       lines_.push_back(line);
       link->line = std::move(line);
     } else {
-      refusal = "there are " + std::to_string(clients) + " clients, and no place for another one";
+      refusal = "the server already has " + std::to_string(clients) + " clients, which is the limit";
     }
   }
   Verdict verdict;

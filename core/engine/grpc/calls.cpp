@@ -84,7 +84,7 @@ Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandle
 Calls::~Calls() = default;
 
 std::string Calls::start() {
-  if (!random_bytes(incarnation_.data(), incarnation_.size())) return "the system gives no random numbers";
+  if (!random_bytes(incarnation_.data(), incarnation_.size())) return "the system provides no random numbers";
   if (handler_ != nullptr) {
     grpc::ServerBuilder builder;
     configure(config_, builder, &port_);
@@ -93,16 +93,14 @@ std::string Calls::start() {
     if (server_ == nullptr || port_ == 0) {
       server_.reset();
       return "cannot listen on " + config_.bind_address +
-             ": it is in use, or is not an address of this machine" +
-             (config_.tls()
-                  ? ", or the authority's certificate, the certificate and the key are not what they "
-                    "should be"
-                  : "");
+             ": the address is in use, or does not belong to this machine" +
+             (config_.tls() ? ", or the TLS certificates or the key are invalid" : "") +
+             ". Use another port, or an address of this machine.";
     }
   }
   if (!watcher_.start(watch_main, this).ok()) {
     if (server_ != nullptr) server_->Shutdown();
-    return "the system gives no further thread";
+    return "the system cannot create another thread";
   }
   watcher_.name("dist-calls");
   return "";
@@ -193,7 +191,7 @@ void Calls::served(const std::shared_ptr<CallLine>& line, std::vector<CallReceiv
     if (each.what == CallReceiver::What::kRefused) {
       refuse(*line, each.id, DIST_RESOURCE_EXHAUSTED,
              "a request of " + std::to_string(each.word) +
-                 " bytes is beyond what the server takes of one client, or finds memory for");
+                 " bytes exceeds the limit of the server for one client, or its memory");
       continue;
     }
     Ref<IncomingCall> call;
@@ -227,7 +225,7 @@ void Calls::served(const std::shared_ptr<CallLine>& line, std::vector<CallReceiv
       full = true;
     }
     if (full) {
-      refuse(*line, each.id, DIST_RESOURCE_EXHAUSTED, "this client makes too many calls at a time");
+      refuse(*line, each.id, DIST_RESOURCE_EXHAUSTED, "this client has too many calls in progress");
     } else if (each.what == CallReceiver::What::kTakenBack) {
       handler_->given_up(*call);
     } else {
@@ -345,7 +343,7 @@ int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
       }
     }
   }
-  for (const LinkRef& each : late) each->end("it has proven nothing in time");
+  for (const LinkRef& each : late) each->end("it did not authenticate in time");
   let_retired_go(false);
   for (const auto& line : lines) {
     LinkRef link;
@@ -377,7 +375,7 @@ void Calls::silent(CallLine& line, Link& link) noexcept {
     line.silent = true;
   }
   const DurationText lease(config_.lease_ns);
-  link.end(std::string("has not been heard of for ") + lease.text);
+  link.end(std::string("sent no heartbeat for ") + lease.text);
 }
 
 }  // namespace dist::grpc_link

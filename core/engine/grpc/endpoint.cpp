@@ -30,7 +30,7 @@ Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carr
 Endpoint::~Endpoint() = default;
 
 std::string Endpoint::start() {
-  if (!random_bytes(incarnation_.data(), incarnation_.size())) return "the system gives no random numbers";
+  if (!random_bytes(incarnation_.data(), incarnation_.size())) return "the system provides no random numbers";
   Peer& own = at(config_.me);
   own.life = Life::kHere;
   own.incarnation = incarnation_;
@@ -49,16 +49,15 @@ std::string Endpoint::start() {
   if (server_ == nullptr || port_ == 0) {
     server_.reset();
     return "cannot listen on " + config_.bind_address +
-           (config_.tls() ? ": it is in use, is not an address of this machine, or the authority's "
-                            "certificate, the certificate and "
-                            "the key are not what they should be"
-                          : ": it is in use, maybe by another strategy of this process, or is not an address "
-                            "of this machine");
+           ": the address is in use, perhaps by another strategy of this process, or does not belong to this "
+           "machine" +
+           (config_.tls() ? ", or the TLS certificates or the key are invalid" : "") +
+           ". Set DIST_BIND_ADDRESS, or correct the addresses of the cluster.";
   }
   looked_ns_ = steady_now_ns();
   if (!watcher_.start(watch_main, this).ok()) {
     server_->Shutdown();
-    return "the system gives no further thread";
+    return "the system cannot create another thread";
   }
   watcher_.name("dist-lease");
   answered_ns_ = steady_now_ns();
@@ -371,8 +370,8 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
   Peer& peer = at(link->peer);
   const bool opened = link->stage >= Link::Stage::kVerdict;
   const std::string broke = why.empty()     ? kBroke
-                            : link->refused ? " refuses: " + why
-                                            : " breaks the protocol: " + why;
+                            : link->refused ? " rejected this worker: " + why
+                                            : " violated the protocol: " + why;
   if (!link->outgoing) {
     bool gone;
     {

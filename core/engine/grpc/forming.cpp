@@ -100,11 +100,12 @@ dist_status Endpoint::look_as_leader(const Forming& wanted, int64_t waited_ns, s
   // A worker that died after it had arrived, and was restarted, has no place in this network; without it
   // there are too few.
   if (const WorkerSet again = newcomers() & away(); !enough && again.any()) {
-    *why = "a worker that had come was started again";
+    *why = "a worker that had arrived was restarted";
     return DIST_ABORTED;
   }
   if (wanted.timeout_ns == 0 || waited_ns < wanted.timeout_ns) return DIST_OK;
-  *why = std::to_string(here.count()) + " of at least " + std::to_string(wanted.least) + " workers have come";
+  *why =
+      std::to_string(here.count()) + " of at least " + std::to_string(wanted.least) + " workers have arrived";
   for (const Peer& peer : peers_) {
     if (!missing[index(peer.number)]) continue;
     *why += "; " + (peer.why.empty() ? peer.name + " has not" : peer.why);
@@ -232,7 +233,7 @@ dist_status Endpoint::form(const Forming& wanted, Formed* out, std::string* why)
     }
     if (!hub() && wanted.timeout_ns != 0 && now - begin_ns >= wanted.timeout_ns) {
       const std::scoped_lock lock(members_);
-      *why = peers_.front().why.empty() ? "worker 0 has not said who takes part" : peers_.front().why;
+      *why = peers_.front().why.empty() ? "worker 0 has not announced the members" : peers_.front().why;
       return DIST_DEADLINE_EXCEEDED;
     }
     std::unique_lock lock(waking_);

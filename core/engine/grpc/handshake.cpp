@@ -126,11 +126,11 @@ grpc::ServerGenericBidiReactor* Endpoint::Service::CreateReactor(
 
 grpc::ServerGenericBidiReactor* Endpoint::accept(grpc::GenericCallbackServerContext* context) {
   if (context->method() != kMethod) {
-    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "there are links of libdist alone"});
+    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "only libdist can connect here"});
   }
   {
     const std::scoped_lock lock(waking_);
-    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this worker ends"});
+    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this worker is shutting down"});
     ++links_;
   }
   auto link = std::make_shared<ServerLink>(*this, context);
@@ -145,7 +145,7 @@ grpc::ServerGenericBidiReactor* Endpoint::accept(grpc::GenericCallbackServerCont
     if (!full) unproven_.push_back(link);
   }
   if (full)
-    return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many links that have proven nothing"});
+    return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many unauthenticated connections"});
   wake();
   link->start();
   return link.get();
@@ -166,24 +166,26 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
     return "protocol " + number(hello.protocol) + " (libdist " + hello.version + ")" + there + ", " +
            number(kProtocol) + " (libdist " + config_.version + ")" + here;
   }
-  if (hello.purpose == Purpose::kCalls) return "this is a worker, and no server that is called";
+  if (hello.purpose == Purpose::kCalls) return "this is a worker, not a server for calls";
   if (config_.version != hello.version) {
     return std::string("libdist ") + hello.version + there + ", " + config_.version + here +
-           ": all workers need the same";
+           ". Run the same version on all workers.";
   }
   if (hello.num_workers != num_workers()) {
     return number(hello.num_workers) + " workers" + there + ", " + number(num_workers()) + here;
   }
   if (hello.cluster != cluster_)
-    return "another cluster" + there + " than" + here + ": other addresses of workers, or another set-up";
+    return "the cluster" + there + " differs from the one" + here +
+           ". Give all workers the same addresses and options.";
   if (hello.to != config_.me)
-    return "it looks for worker " + number(hello.to) + ", and this is " + number(config_.me);
+    return "it expects worker " + number(hello.to) + ", but this is worker " + number(config_.me);
   if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) {
-    return "it says that it is worker " + number(hello.from);
+    return "it claims to be worker " + number(hello.from);
   }
   if (hello.carried != (carriers_ != nullptr ? 1u : 0u)) {
-    return std::string("data by ") + (hello.carried == 1 ? "Gloo there, gRPC" : "gRPC there, Gloo") +
-           " here: give all workers the same transport";
+    return std::string("data is carried by ") +
+           (hello.carried == 1 ? "Gloo there, gRPC" : "gRPC there, Gloo") +
+           " here. Give all workers the same transport.";
   }
   if (hello.credit != config_.credit) {
     return "a credit of " + number(static_cast<int64_t>(hello.credit)) + " bytes" + there + ", " +
@@ -193,7 +195,7 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
     return "a lease of " + number(static_cast<int64_t>(hello.lease_ns / 1'000'000)) + " ms" + there + ", " +
            number(config_.lease_ns / 1'000'000) + " ms" + here;
   }
-  if (hello.purpose == Purpose::kControl && !hub()) return "control links go to worker 0 alone";
+  if (hello.purpose == Purpose::kControl && !hub()) return "only worker 0 accepts control connections";
   if (config_.tls() && !has_name(link.peer_names, host_of(config_.address(hello.from)))) {
     return "its certificate is not for " + host_of(config_.address(hello.from)) + ", the host of its address";
   }
@@ -220,7 +222,7 @@ std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte>
     answer.job = job_;
   }
   if (!write_welcome(incarnation_, config_.secret, message, link->hello, &answer, link->answer))
-    return "no random numbers";
+    return "the system provides no random numbers";
   link->put_raw(link->answer, Answer::kBytes);
   link->stage = Link::Stage::kProof;
   link->flush();
@@ -235,7 +237,8 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   const bool proof = message.size() == kProofBytes && equal(message.data(), wanted.data(), wanted.size());
   Verdict verdict;
   const std::string refusal =
-      proof ? admit(link, hello, &verdict.answer) : "it does not know this job's secret";
+      proof ? admit(link, hello, &verdict.answer)
+            : "its DIST_JOB_SECRET differs from this job's secret. Set the same secret for all workers.";
   if (refusal.empty()) return "";
   copy_text(verdict.text, refusal.c_str());
   link->refused = true;
@@ -250,14 +253,15 @@ void Endpoint::note_stranger(const Hello& hello, const std::string& what) noexce
   if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) return;
   const std::scoped_lock lock(members_);
   Peer& peer = at(hello.from);
-  if (peer.life == Life::kUnknown) peer.why = peer.name + " has not joined: who came in its name " + what;
+  if (peer.life == Life::kUnknown)
+    peer.why = peer.name + " has not joined: a process that claims to be it " + what;
 }
 
 void Endpoint::stranger_over(Link& link) noexcept {
   Hello hello;
   if (link.stage != Link::Stage::kProof || link.refused || !hello.read(link.hello)) return;
   // It has received this worker's proof and sent none.
-  note_stranger(hello, "gave no proof that it knows this job's secret");
+  note_stranger(hello, "did not prove that it knows this job's secret");
 }
 
 // Returns why a peer that claims to belong to the job can be neither in this generation nor in a later one.
@@ -266,24 +270,24 @@ std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
   const std::string worker = "worker " + number(hello.from);
   const bool control = hello.purpose == Purpose::kControl;
   if (hello.forms == 0 && config_.forms) {
-    return "the job has gone on without " + worker + ": dist_strategy_reform() asks to be let in";
+    return "the job has continued without " + worker + ". Call dist_strategy_reform() to rejoin it.";
   }
   // A worker that has started to form the next generation retries until worker 0 has, too.
   if (hello.forms > (config_.forms || control ? 1u : 0u)) {
-    return worker + " forms generations, and at worker " + number(config_.me) +
-           " all workers of the cluster take part";
+    return worker + " re-forms after failures, but at worker " + number(config_.me) +
+           " all workers must take part";
   }
   const std::scoped_lock lock(members_);
   if (control && hello.job != kNobody && hello.job != job_) {
-    return "worker 0 was started again: the job that " + worker +
-           " was in has ended; start it again, too, from the last checkpoint";
+    return "worker 0 was restarted, so the job of " + worker +
+           " has ended. Restart this worker, too, from the last checkpoint.";
   }
   // In the first generation, the workers' first meeting reports this to all of them.
   const bool later = config_.forms || hello.forms == 1;
   const int told = config_.replicas.empty() ? 0 : config_.replicas[static_cast<std::size_t>(hello.from)];
   if (later && hello.replicas != 0 && told != 0 && hello.replicas != told) {
-    return worker + " has " + number(hello.replicas) + " replicas, and worker " + number(config_.me) +
-           " was told that it has " + number(told) + ": give it as many (DIST_REPLICAS, or num_replicas)";
+    return worker + " has " + number(hello.replicas) + " replicas, but worker " + number(config_.me) +
+           " expects " + number(told) + ". Set DIST_REPLICAS or num_replicas to match.";
   }
   return "";
 }
@@ -294,7 +298,8 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
   Peer& peer = at(hello.from);
   const bool control = hello.purpose == Purpose::kControl;
   if (hello.receiver != kNobody && hello.receiver != incarnation_) {
-    return "it looks for another start of worker " + number(config_.me) + ": that one's generation is over";
+    return "it expects an earlier process of worker " + number(config_.me) +
+           ", which is no longer in the job";
   }
   const std::string not_now = not_in_this_generation(hello);
   if (!not_now.empty()) return not_now;
@@ -309,19 +314,21 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
       peer.asked_ns = steady_now_ns();
       asked_ns_.store(peer.asked_ns, std::memory_order_relaxed);
       if (!is_over || hello.forms == 1)
-        return "it has not begun to form the next generation (dist_strategy_reform_due() tells it to)";
+        return "it has not started to re-form yet. Call dist_strategy_reform() there when "
+               "dist_strategy_reform_due() reports it.";
     }
     if (is_over || (!control && peer.in_gone)) {
-      return "worker " + number(hello.from) + " is over in this generation: " + peer.why;
+      return "worker " + number(hello.from) + " is no longer part of this job: " + peer.why;
     }
     if (control && peer.control != nullptr && peer.incarnation != hello.sender) {
-      return "a second start: worker " + number(hello.from) + " has joined already, and lives";
+      return "worker " + number(hello.from) +
+             " has already joined and is running, so this is a second process for it";
     }
     if (!know(peer, hello.sender)) {
-      return "another start of worker " + number(hello.from) + " than the one that has joined";
+      return "this is another process of worker " + number(hello.from) + " than the one that has joined";
     }
     LinkRef& place = control ? peer.control : peer.in;
-    if (place != nullptr) return "worker " + number(hello.from) + " has such a link already";
+    if (place != nullptr) return "worker " + number(hello.from) + " is already connected";
     place = link;
     peer.life = Life::kHere;
     if (control) peer.came_from = hello.came_from;

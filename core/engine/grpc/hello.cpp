@@ -149,16 +149,16 @@ bool random_bytes(std::byte* to, std::size_t bytes) noexcept {
 std::string check_answer(const std::string& secret, const std::string& version, const std::byte* hello,
                          std::span<const std::byte> message, Answer* out) {
   if (message.size() != Answer::kBytes || !out->read(message.data()))
-    return "what answers there is no libdist";
+    return "the program that answers at that address is not libdist";
   if (out->protocol != kProtocol) {
-    return "it speaks protocol " + std::to_string(out->protocol) + " (libdist " + out->version +
-           "), and this process " + std::to_string(kProtocol) + " (libdist " + version + ")";
+    return "it uses protocol " + std::to_string(out->protocol) + " (libdist " + out->version +
+           "), but this process uses " + std::to_string(kProtocol) + " (libdist " + version + ")";
   }
   if (!out->welcome) return out->text;
   const Digest wanted = prove(Prover::kServer, secret, hello, message.data());
   return equal(wanted.data(), out->proof.data(), wanted.size())
              ? ""
-             : "it does not know this job's secret: DIST_JOB_SECRET differs";
+             : "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job.";
 }
 
 bool write_welcome(const Identity& me, const std::string& secret, std::span<const std::byte> hello,

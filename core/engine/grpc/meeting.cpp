@@ -128,7 +128,7 @@ void Endpoint::start_carrier(const LinkRef& link, const Meet& other) noexcept {
   meeting.queue = link->outgoing ? &peer.out_queue : &peer.in_queue;
   meeting.own = prove_carrier(link->outgoing ? Prover::kClient : Prover::kServer, config_.secret, *link);
   meeting.wanted = prove_carrier(link->outgoing ? Prover::kServer : Prover::kClient, config_.secret, *link);
-  if (!carrier->start(std::move(meeting))) link->end("the system gives no further thread");
+  if (!carrier->start(std::move(meeting))) link->end("the system cannot create another thread");
 }
 
 void Endpoint::say_failed(Link& link, uint32_t attempt) noexcept {

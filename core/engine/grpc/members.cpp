@@ -89,7 +89,7 @@ class Endpoint::ControlTaker final : public FrameTaker {
       same = owner_.know(who, incarnation);
       if (same && who.life == Life::kUnknown) who.life = Life::kHere;
     }
-    if (!same) return owner_.declare_lost(who, " was started a second time", true);
+    if (!same) return owner_.declare_lost(who, " was restarted", true);
     owner_.begin_out(who);
   }
 
@@ -98,7 +98,7 @@ class Endpoint::ControlTaker final : public FrameTaker {
     const std::string why(reinterpret_cast<const char*>(link_.control_data), bytes);
     Peer& who = owner_.at(static_cast<int>(frame.id));
     if (who.number != owner_.me()) return owner_.declare_lost(who, why, frame.offset == 1);
-    owner_.given_up("worker 0 has given this worker up: it" + why);
+    owner_.given_up("worker 0 considers this worker lost: it" + why);
   }
 
   Endpoint& owner_;
@@ -233,7 +233,7 @@ void Endpoint::declare_left(Peer& peer, bool comes_back) noexcept {
     peer.life = Life::kLeft;
     peer.leaves = true;
     peer.comes_back = comes_back;
-    peer.why = peer.name + (comes_back ? " has left, to form the next generation" : " has left");
+    peer.why = peer.name + (comes_back ? " has left to re-form" : " has left");
   }
   end_out(peer, Transfer::End::kLost, true);
   end_in(peer, Transfer::End::kLost, true);
@@ -285,7 +285,7 @@ void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers)
       nobody_since_ns_ = !nobody ? 0 : nobody_since_ns_ != 0 ? nobody_since_ns_ : steady_now_ns();
     }
     if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
-      peer.why = peer.name + (answers ? ": " : " cannot be reached so far: ") + status;
+      peer.why = peer.name + (answers ? ": " : " cannot be reached yet: ") + status;
     }
   }
   if (enough) declare_lost(peer, " cannot be reached: " + status, true);
@@ -307,7 +307,7 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
     }
   }
   if (over || (closed_ && opened)) return wake();
-  if (link->refused) return refused(peer.name + " refuses this worker: " + why);
+  if (link->refused) return refused(peer.name + " rejected this worker: " + why);
   if (!opened)
     return cannot_reach(peer, why.empty() ? status : why,
                         !why.empty() && link->stage == Link::Stage::kVerdict);
@@ -315,7 +315,7 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
     const std::scoped_lock lock(members_);
     leader_broke_ = true;
   }
-  declare_lost(peer, why.empty() ? " was killed or its connection broke" : " breaks the protocol: " + why,
+  declare_lost(peer, why.empty() ? " was killed or its connection broke" : " violated the protocol: " + why,
                false);
 }
 

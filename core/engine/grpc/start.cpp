@@ -45,7 +45,7 @@ dist_status start_aside(Started& started, char* why, std::size_t size) {
   Starting<Started> starting{started, ""};
   Thread starter;
   if (!starter.start(Starting<Started>::main, &starting).ok()) {
-    copy_text(why, size, "the system gives no further thread");
+    copy_text(why, size, "the system cannot create another thread");
     return DIST_RESOURCE_EXHAUSTED;
   }
   starter.join();

@@ -82,7 +82,8 @@ void Endpoint::trust_if_answered() noexcept {
   }
   if (asked && !answered) {
     if (!hub())
-      given_up("worker 0 is gone, and may have given this worker up, which stood still for a while");
+      given_up(
+          "worker 0 is gone and may consider this worker lost, because this process was stopped for a while");
     return;
   }
   {
@@ -113,7 +114,7 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
     }
     control = is_due(control_retry_ns_) && !closed_;
   }
-  for (const LinkRef& each : ended) each->end("it has proven nothing in time");
+  for (const LinkRef& each : ended) each->end("it did not authenticate in time");
   if (control) begin_control();
   reap_carriers(false);
   for (Peer& peer : peers_) {
@@ -128,7 +129,7 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
     }
     if (silent) {
       const DurationText lease(config_.lease_ns);
-      declare_lost(peer, std::string(" has not been heard of for ") + lease.text, true);
+      declare_lost(peer, std::string(" sent no heartbeat for ") + lease.text, true);
     }
     bool retry;
     {

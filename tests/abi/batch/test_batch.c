@@ -109,7 +109,7 @@ static void items_of_one_bucket(void **state) {
   dist_item_options item = DIST_ITEM_OPTIONS_INIT;
   item.length = 257;
   assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT,
-               "the last bucket is 256");
+               "the largest bucket is 256");
   assert_null(none);
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
@@ -174,7 +174,7 @@ static void a_long_item_holds_up_nobody(void **state) {
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   atomic_int count = 0;
   assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
-  assert_fails(dist_batcher_destroy(batcher), DIST_FAILED_PRECONDITION, "1 items have not ended");
+  assert_fails(dist_batcher_destroy(batcher), DIST_FAILED_PRECONDITION, "1 items have not completed");
   assert_ok(dist_work_cancel(forever));
   assert_fails(dist_work_wait(forever, -1), DIST_CANCELLED, "dist_work_cancel()");
   dist_work_destroy(forever);
@@ -210,7 +210,7 @@ static void a_budget_of_bytes(void **state) {
   assert_int_equal(atomic_load(&d.largest), 2);
   item.bytes = 101;
   dist_work *none = NULL;
-  assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "100 at most");
+  assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "at most 100");
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -261,7 +261,8 @@ static void what_is_refused(void **state) {
   dist_work *holder = hold_only(strategy, &h);
   dist_work *works[2] = {join(batcher, NULL, NULL), join(batcher, NULL, NULL)};
   dist_work *none = NULL;
-  assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_RESOURCE_EXHAUSTED, "2 items wait");
+  assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_RESOURCE_EXHAUSTED,
+               "2 items are waiting");
   dist_item_options item = DIST_ITEM_OPTIONS_INIT;
   item.priority = 8;
   assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT,

@@ -230,13 +230,13 @@ static void closing_ends_items(void **state) {
     sentences[i] = (sentence){.length = i % 2 == 0 ? INT32_MAX : 1};
     works[i] = join(batcher, &sentences[i], NULL);
   }
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "have not ended");
-  assert_fails(dist_instances_close(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED, "had not ended");
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "have not completed");
+  assert_fails(dist_instances_close(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED, "did not complete");
   for (int i = 0; i < N; i += 2)
     assert_fails(dist_work_wait(works[i], -1), DIST_CANCELLED, "dist_instances_close()");
   for (int i = 0; i < N; i++) (void)end_of(works[i]);
   assert_int_equal(atomic_load(&d.caches), 0);
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "batchers are left");
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "still has batchers");
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));
 }

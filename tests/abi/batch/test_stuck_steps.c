@@ -364,7 +364,7 @@ static void all_ends_before_it(void **state) {
     assert_int_equal(c.status, DIST_DEADLINE_EXCEEDED);
     pass_until_end(&clock, work);
     assert_fails(dist_work_wait(work, -1), DIST_CANCELLED, "another thread");
-    assert_fails(dist_batcher_destroy(batcher), DIST_FAILED_PRECONDITION, "works of items are left");
+    assert_fails(dist_batcher_destroy(batcher), DIST_FAILED_PRECONDITION, "still has works of items");
     dist_work_destroy(work);
     assert_ok(dist_batcher_destroy(batcher));
     if (shut_down) {

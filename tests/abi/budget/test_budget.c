@@ -14,7 +14,7 @@ static void wrong_budgets_are_refused(void **state) {
   static const int32_t strange[] = {0, -1, INT32_MIN, 65537, INT32_MAX};
   for (size_t i = 0; i < COUNT_OF(strange); i++)
     assert_fails(dist_budget_create(NULL, strange[i], &budget), DIST_INVALID_ARGUMENT,
-                 "a budget has 1 to 65536");
+                 "but must be 1 to 65536");
   assert_null(budget);
   dist_budget_destroy(NULL);
 }
@@ -194,7 +194,7 @@ static void deadlines_end_waits(void **state) {
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.timeout_ns = 1000000;
   assert_fails(dist_run(p.waiting, do_nothing, NULL, &options), DIST_DEADLINE_EXCEEDED,
-               "of the budget's 1 threads have not been free within");
+               "of the budget's 1 threads were not available within");
   assert_has(dist_last_error(), "1 are in use");
   dist_submit_options submitted = DIST_SUBMIT_OPTIONS_INIT;
   submitted.timeout_ns = 1000000;
@@ -219,7 +219,7 @@ static void cancel_objects_end_waits(void **state) {
   run_apart(&behind);
   assert_ok(dist_cancel_signal(cancel, "enough"));
   assert_int_equal(end_of_run(&run), DIST_CANCELLED);
-  assert_has(run.error.message, "before it began: enough");
+  assert_has(run.error.message, "before it started: enough");
   dist_cancel_destroy(cancel);
   let_go(&p);
   assert_int_equal(end_of_run(&behind), DIST_OK);
@@ -238,7 +238,7 @@ static void requests_are_cancelled_in_their_wait(void **state) {
             *by_work = submit(p.waiting, do_nothing, NULL, NULL);
   await_waiting(p.holding, 2);
   assert_ok(dist_work_cancel(by_work));
-  assert_fails(dist_work_wait(by_work, -1), DIST_CANCELLED, "before it began: dist_work_cancel()");
+  assert_fails(dist_work_wait(by_work, -1), DIST_CANCELLED, "before it started: dist_work_cancel()");
   assert_ok(dist_cancel_signal(cancel, "enough"));
   assert_fails(dist_work_wait(by_object, -1), DIST_CANCELLED, "enough");
   dist_work_destroy(by_work);
@@ -274,7 +274,7 @@ static void shutdown_ends_waits(void **state) {
       while (atomic_load(&runs[k].number) == 0 || !sleeps(atomic_load(&runs[k].number))) sched_yield();
     }
     await_waiting(p.holding, 1);
-    assert_fails(dist_strategy_destroy(p.waiting), DIST_FAILED_PRECONDITION, "a run is under way");
+    assert_fails(dist_strategy_destroy(p.waiting), DIST_FAILED_PRECONDITION, "a run is in progress");
     dist_work *work = i % 2 == 0 ? NULL : submit(p.waiting, do_nothing, NULL, NULL);
     assert_ok(dist_strategy_shutdown(p.waiting, -1));
     for (int k = 0; k < 2; k++) assert_int_equal(end_of_run(&runs[k]), DIST_CANCELLED);

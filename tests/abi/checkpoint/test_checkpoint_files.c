@@ -120,9 +120,9 @@ static void what_the_library_wrote(void **state) {
   assert_ok(dist_checkpoint_spec(file, "eight bits", &tensor));
   assert_int_equal(tensor.dtype, 0);
   assert_int_equal(tensor.shape[0], 4);
-  assert_fails(dist_checkpoint_read(file, "eight bits", &value), DIST_UNIMPLEMENTED, "is of dtype F8_E4M3");
+  assert_fails(dist_checkpoint_read(file, "eight bits", &value), DIST_UNIMPLEMENTED, "has dtype F8_E4M3");
   assert_fails(dist_checkpoint_read(file, "i128", &value), DIST_NOT_FOUND,
-               "no tensor \"i128\"; there are 17: \"u64\"");
+               "no tensor \"i128\". It has 17: \"u64\"");
   assert_int_equal(dist_checkpoint_num_metadata(file), 2);
   assert_string_equal(dist_checkpoint_metadata_key(file, 0), "format");
   assert_string_equal(dist_checkpoint_metadata_key(file, 2), "");
@@ -141,7 +141,7 @@ static void what_the_library_wrote(void **state) {
   dist_position position = DIST_POSITION_INIT;
   options.position = &position;
   assert_fails(dist_checkpoint_load(strategy, library_file, NULL, 0, &options), DIST_NOT_FOUND,
-               "no position of the input");
+               "no input position");
   dist_variable_destroy(variable);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -244,7 +244,7 @@ static void what_is_no_path_for_a_file(void **state) {
     dist_status saving, loading;
     const char *words;
   } rows[] = {
-      {folder(), DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "is a folder; a regular file is wanted"},
+      {folder(), DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "is a folder, but must be a regular file"},
       {fifo.text, DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "is a FIFO"},
       {"/dev/null", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "is a device"},
       {missing.text, DIST_NOT_FOUND, DIST_NOT_FOUND, "No such file or directory"},
@@ -286,15 +286,15 @@ static void arguments_of_saving_are_checked(void **state) {
     dist_checkpoint_options options;
     const char *words;
   } rows[] = {
-      {twice, 2, init, "two variables are called \"w\""},
+      {twice, 2, init, "two variables have the name \"w\""},
       {null, 2, init, "variables[1] is NULL"},
       {NULL, 1, init, "variables is NULL"},
       {&w, 1, {size, 0, not_utf8, 0, 0, 0, 0}, "the name \"\xEF\xBF\xBD\" is not UTF-8"},
       {&metadata, 1, init, "cannot be called \"__metadata__\""},
-      {twice, 2, {size, 2, 0, 0, 0, 0, 0}, "dist_checkpoint_options.sharded is 2; it must be 0 or 1"},
+      {twice, 2, {size, 2, 0, 0, 0, 0, 0}, "dist_checkpoint_options.sharded is 2, but must be 0 or 1"},
       {twice, 2, {size, 0, no_names, 0, 0, 0, 0}, "names[1] is NULL"},
-      {&w, 1, {size, 0, 0, 0, keys, keys, 2}, "metadata \"a\" is given twice"},
-      {&w, 1, {size, 0, 0, 0, own, keys, 1}, "keys that begin with \"libdist.\""},
+      {&w, 1, {size, 0, 0, 0, keys, keys, 2}, "metadata key \"a\" is set twice"},
+      {&w, 1, {size, 0, 0, 0, own, keys, 1}, "keys that start with \"libdist.\""},
       {&w, 1, {size, 0, 0, 0, keys, NULL, 1}, "metadata_texts is NULL"},
       {&w, 1, {size, 0, 0, 0, keys, no_text, 1}, "or its text is NULL"},
       {&w, 1, {size, 0, 0, 0, keys, not_utf8, 1}, "the text \"\xEF\xBF\xBD\" is not UTF-8"},

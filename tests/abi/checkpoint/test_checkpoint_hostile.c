@@ -65,9 +65,9 @@ typedef struct made_up {
 
 static const made_up headers[] = {
     /* JSON */
-    {"", 0, DIST_DATA_LOSS, "does not begin with {"},
-    {"[]", 0, DIST_DATA_LOSS, "does not begin with {"},
-    {" {}", 0, DIST_DATA_LOSS, "does not begin with {"},
+    {"", 0, DIST_DATA_LOSS, "does not start with {"},
+    {"[]", 0, DIST_DATA_LOSS, "does not start with {"},
+    {" {}", 0, DIST_DATA_LOSS, "does not start with {"},
     {"{" V, 8, DIST_DATA_LOSS, "not JSON: Missing a comma or '}'"},
     {"{" V "}x", 8, DIST_DATA_LOSS, "not JSON"},
     {"{" V "}{}", 8, DIST_DATA_LOSS, "not JSON"},
@@ -85,9 +85,9 @@ static const made_up headers[] = {
     {"{\"v\":{\"dtype\":32}}", 0, DIST_DATA_LOSS, "tensor \"v\": dtype is a number"},
     {"{\"v\":{\"dtype\":{}}}", 0, DIST_DATA_LOSS, "tensor \"v\": dtype is an object"},
     {"{" T("v", "F31", "2", 0, 8) "}", 8, DIST_DATA_LOSS,
-     "tensor \"v\": \"F31\" is no dtype of safetensors files"},
-    {"{" T("v", "f32", "2", 0, 8) "}", 8, DIST_DATA_LOSS, "\"f32\" is no dtype"},
-    {"{" T("v", "F32\\u0000", "2", 0, 8) "}", 8, DIST_DATA_LOSS, "is no dtype of safetensors"},
+     "tensor \"v\": \"F31\" is not a dtype of safetensors files"},
+    {"{" T("v", "f32", "2", 0, 8) "}", 8, DIST_DATA_LOSS, "\"f32\" is not a dtype"},
+    {"{" T("v", "F32\\u0000", "2", 0, 8) "}", 8, DIST_DATA_LOSS, "is not a dtype of safetensors"},
     {"{\"v\":{\"shape\":2}}", 0, DIST_DATA_LOSS, "tensor \"v\": shape is a number"},
     {"{" T("v", "F32", "\"2\"", 0, 8) "}", 8, DIST_DATA_LOSS, "tensor \"v\": shape is a text"},
     {"{" T("v", "F32", "[2]", 0, 8) "}", 8, DIST_DATA_LOSS, "tensor \"v\": shape is a list"},
@@ -203,7 +203,7 @@ static void lengths_that_are_none(void **state) {
       assert_fails(dist_checkpoint_load(p->strategy, path.text, NULL, 0, NULL), DIST_DATA_LOSS, "length\": ");
     }
   }
-  assert_has(dist_last_error(), "its header would have 18446744073709551615 bytes");
+  assert_has(dist_last_error(), "its header claims 18446744073709551615 bytes");
 }
 
 static void variables_that_do_not_fit(void **state) {
@@ -211,12 +211,12 @@ static void variables_that_do_not_fit(void **state) {
   const file_path path = path_of("fit");
   static const made_up rows[] = {
       {"{" V "," T("w", "F64", "1", 8, 16) "}", 16, DIST_INVALID_ARGUMENT,
-       "tensor \"w\" is f64[1], variable \"w\" is f32[2]; dtype and shape must be equal"},
+       "tensor \"w\" is f64[1], but variable \"w\" is f32[2]. Both must have the same dtype and shape."},
       {"{" V "," T("w", "F32", "2,1", 8, 16) "}", 16, DIST_INVALID_ARGUMENT, "tensor \"w\" is f32[2, 1]"},
       {"{" V "," T("w", "F8_E4M3", "2", 8, 10) "}", 10, DIST_INVALID_ARGUMENT, "tensor \"w\" is F8_E4M3"},
       {"{" V "," T("W", "F32", "2", 8, 16) "}", 16, DIST_NOT_FOUND,
-       "no tensor \"w\"; there are 2: \"v\", \"W\""},
-      {"{}", 0, DIST_NOT_FOUND, "no tensor \"v\"; there are 0: none"},
+       "no tensor \"w\". It has 2: \"v\", \"W\""},
+      {"{}", 0, DIST_NOT_FOUND, "no tensor \"v\". It has 0: none"},
       {META("\"libdist.position.pass\":\"1\""), 8, DIST_NOT_FOUND,
        "\"libdist.position.elements\" is missing"},
       {META("\"libdist.position.pass\":\"1x\""), 8, DIST_DATA_LOSS, "\"libdist.position.pass\" is \"1x\""},
@@ -270,7 +270,7 @@ static void cut_and_changed_files(void **state) {
       check_unchanged(p, "a changed bit");
       if (bit / 8 >= size - 16) /* in the data */
         assert_has(dist_last_error(),
-                   bit / 8 >= size - 8 ? "tensor \"w\": the data are not" : "tensor \"v\": the data");
+                   bit / 8 >= size - 8 ? "tensor \"w\": the data is corrupt" : "tensor \"v\": the data");
       continue;
     }
     accepted++;

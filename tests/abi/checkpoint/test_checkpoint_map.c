@@ -141,7 +141,7 @@ static void a_file_that_was_cut_is_refused(void **state) {
   assert_int_equal(stat(path.text, &about), 0);
   assert_int_equal(truncate(path.text, about.st_size - 1), 0);
   dist_value *none = NULL;
-  assert_fails(dist_checkpoint_map(file, "w", NULL, &none), DIST_DATA_LOSS, "it was cut short");
+  assert_fails(dist_checkpoint_map(file, "w", NULL, &none), DIST_DATA_LOSS, "it was truncated");
   assert_null(none);
   dist_checkpoint_destroy(file);
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_MIRRORED, 1);

@@ -114,7 +114,7 @@ static void an_index_is_json_that_names_each_tensors_file(void **state) {
     has(file, "w", saved);
     dist_value *value = NULL;
     assert_fails(dist_checkpoint_read(file, "x", &value), DIST_NOT_FOUND,
-                 "there is no tensor \"x\"; there are 2: \"v\", \"w\"");
+                 "the file has no tensor \"x\". It has 2: \"v\", \"w\"");
     dist_checkpoint_destroy(file);
   }
 }
@@ -168,7 +168,7 @@ static void a_shard_of_another_save_is_found(void **state) {
   assert_ok(save(o, other, 1));
   const file_path of_other = only_shard();
   assert_int_equal(rename(of_other.text, shard.text), 0);
-  assert_fails(load(o, path), DIST_DATA_LOSS, "is of another save than the index");
+  assert_fails(load(o, path), DIST_DATA_LOSS, "belongs to another checkpoint than the index");
   all_are(o, before);
   assert_int_equal(rename(kept.text, shard.text), 0);
   assert_ok(load(o, path));
@@ -246,7 +246,7 @@ static const struct {
     {"{\"metadata\":{\"total_size\":16,\"ok\":true,\"n\":null,\"e\":1e3,\"t\":\"u\"},\"weight_map\":"
      "{\"w\":\"w.st\",\"v\":\"v.st\"},\"version\":2,\"by\":\"another program\"}",
      DIST_OK, NULL},
-    {MAP("\"v\":\"v.st\""), DIST_NOT_FOUND, "there is no tensor \"w\"; there are 1: \"v\""},
+    {MAP("\"v\":\"v.st\""), DIST_NOT_FOUND, "the file has no tensor \"w\". It has 1: \"v\""},
     {MAP("\"v\":\"v.st\",\"w\":\"gone.st\""), DIST_NOT_FOUND, "\"gone.st\": cannot be opened"},
     {MAP("\"v\":\"v.st\",\"w\":\"v.st\""), DIST_DATA_LOSS,
      "tensor \"w\" is not in \"v.st\", where the index has it"},

@@ -90,7 +90,7 @@ static void what_is_no_spec_is_refused(void **state) {
   refused("null", "is null");
   refused("{\"worker\": \"a:1\"}", "a text as the tasks");
   refused("{\"worker\": [5]}", "is not a text");
-  refused("{\"worker\": {\"x\": \"a:1\"}}", "\"x\"; it must be an integer of 32 bits");
+  refused("{\"worker\": {\"x\": \"a:1\"}}", "\"x\", but must be an integer of 32 bits");
   refused("{\"worker\": {\"2147483648\": \"a:1\"}}", "32 bits");
   refused("{\"worker\": [\"a\\nb\"]}", "one line");
   refused("{\"worker\": [\"a\\u0000b\"]}", "NUL");
@@ -256,7 +256,8 @@ static void the_chief_leads_and_saves(void **state) {
   assert_string_equal(text, "/job:chief/replica:0/task:0");
   assert_ok(dist_cluster_coordination_leader(spec, text, sizeof text));
   assert_string_equal(text, "/job:ps/replica:0/task:0");
-  assert_fails(dist_cluster_coordination_leader(spec, text, 5), DIST_INVALID_ARGUMENT, "room for 5");
+  assert_fails(dist_cluster_coordination_leader(spec, text, 5), DIST_INVALID_ARGUMENT,
+               "size_bytes is only 5");
   assert_ok(dist_cluster_worker_count(spec, "worker", &answer));
   assert_int_equal(answer, 3);
   assert_ok(dist_cluster_id_in_cluster(spec, "worker", 1, &answer));
@@ -294,7 +295,7 @@ static void without_a_chief_worker_0_is_it(void **state) {
   assert_ok(dist_cluster_collective_leader(empty, NULL, DIST_TASK_UNSET, text, sizeof text));
   assert_string_equal(text, "");
   assert_fails(dist_cluster_validate(spec, "worker", 2), DIST_INVALID_ARGUMENT,
-               "the task id is 2, and job \"worker\" has 2 tasks, whose ids are 0 to 1");
+               "the task id is 2, but job \"worker\" has 2 tasks, with ids 0 to 1");
   assert_fails(dist_cluster_validate(spec, "worker", DIST_TASK_UNSET), DIST_INVALID_ARGUMENT, "no id");
   assert_fails(dist_cluster_validate(spec, "ps", 0), DIST_INVALID_ARGUMENT, "no such job");
   assert_fails(dist_cluster_validate(spec, "gopher", 0), DIST_INVALID_ARGUMENT, "gopher");

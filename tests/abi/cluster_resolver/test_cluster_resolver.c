@@ -66,7 +66,7 @@ static void options_count_before_the_environment(void **state) {
   assert_ok(dist_cluster_resolver_num_accelerators(resolver, NULL, DIST_TASK_UNSET, &n));
   assert_int_equal(n, 3);
   assert_fails(dist_cluster_resolver_task_type(resolver, text, 3, &is_set), DIST_INVALID_ARGUMENT,
-               "room for 3");
+               "size_bytes is only 3");
   explains(resolver, "task type: \"worker\" (given as an option)");
   dist_cluster_resolver_destroy(resolver);
 }

@@ -263,7 +263,7 @@ static void wrong_arguments(void **state) {
           "complex");
   refused(DIST_REDUCE_SUM, vector_of(data, DIST_BOOL, &four), vector_of(data, DIST_BOOL, &four), "bool");
   bad.dtype = 99;
-  refused(DIST_REDUCE_SUM, bad, bad, "99 is no dtype");
+  refused(DIST_REDUCE_SUM, bad, bad, "99 is not a dtype");
   refused(DIST_REDUCE_SUM, good, vector_of(wide, DIST_F64, &four), "out must be f32");
   refused(DIST_REDUCE_SUM, good, vector_of(data + 8, DIST_F32, &five), "shapes must be equal");
   refused(DIST_REDUCE_SUM, good, (dist_tensor){data + 8, DIST_F32, 2, two_two, NULL}, "shapes must be equal");
@@ -278,7 +278,7 @@ static void wrong_arguments(void **state) {
   refused(DIST_REDUCE_SUM, vector_of(data, DIST_F32, NULL), good, "shape is NULL");
   bad = good;
   bad.strides = gaps;
-  refused(DIST_REDUCE_SUM, bad, good, "other strides");
+  refused(DIST_REDUCE_SUM, bad, good, "different strides");
   refused(DIST_REDUCE_SUM, good, vector_of(data + 2, DIST_F32, &four), "overlap");
   refused(DIST_REDUCE_MEAN, ints, ints, "f64"); /* of integers out of place only */
   attempt none = {.op = DIST_REDUCE_SUM, .n = 1, .out = &bad};
@@ -340,11 +340,11 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
   WRONG(sum_of(replica, &in, &out, NULL), "out must be f32");
   out = in;
   in.dtype = 99;
-  WRONG(sum_of(replica, &in, &out, NULL), "99 is no dtype");
+  WRONG(sum_of(replica, &in, &out, NULL), "99 is not a dtype");
   in.dtype = DIST_F32;
   int64_t transposed[2] = {1, 2};
   out.strides = transposed;
-  WRONG(sum_of(replica, &in, &out, NULL), "other strides");
+  WRONG(sum_of(replica, &in, &out, NULL), "different strides");
   out.strides = NULL;
   int64_t other[2] = {4, 2};
   out.shape = other, out.data = r->data[1];

@@ -246,7 +246,7 @@ static void what_does_not_fit_together(void **state) {
         assert_int_equal(e.reports[r].collective, m->collective);
         assert_int_equal(e.reports[r].sequence, 1);
         assert_string_equal(e.reports[r].tag, "odd");
-        assert_has(e.reports[r].message, "(tag odd)");
+        assert_has(e.reports[r].message, "(tag \"odd\")");
         assert_has(e.reports[r].hint, m->hint);
         if (strcmp(m->words, "add up") != 0) assert_has(e.reports[r].message, m->words);
         assert_string_equal(e.reports[r].message, e.reports[0].message);

@@ -168,14 +168,14 @@ static void reports_name_group_and_replicas(void **state) {
       {DIST_INVALID_ARGUMENT,
        4,
        DIST_COLLECTIVE_BROADCAST,
-       {"replica 4 came for broadcast from 2", "replicas 2, 5"}},
+       {"replica 4 called broadcast from 2", "replicas 2, 5"}},
       {DIST_INVALID_ARGUMENT, -2, DIST_COLLECTIVE_ALL_REDUCE, {"overlap", "replicas 4 and 5"}},
       {DIST_ABORTED, 4, DIST_COLLECTIVE_BARRIER, {"replica 4 returned early", "replica"}},
       {DIST_ABORTED,
        4,
        DIST_COLLECTIVE_BARRIER,
        {"replica 4 failed with DATA_LOSS: no more data", "replica"}},
-      {DIST_DEADLINE_EXCEEDED, 4, DIST_COLLECTIVE_BARRIER, {"replica 4 did not arrive", " ms is over"}},
+      {DIST_DEADLINE_EXCEEDED, 4, DIST_COLLECTIVE_BARRIER, {"replica 4 did not arrive", " ms"}},
       {DIST_CANCELLED, -1, 0, {"dist_strategy_cancel", ""}},
   };
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_LIBRARY);
@@ -197,7 +197,7 @@ static void reports_name_group_and_replicas(void **state) {
         assert_has(got->message, expected[s.which].words[1]);
         if (s.which == CANCELS) continue;
         assert_has(got->message, " of group 2");
-        assert_has(got->message, "#2 (tag apart)");
+        assert_has(got->message, "#2 (tag \"apart\")");
         assert_int_equal(s.groups[r], 2);
         assert_int_equal(got->collective, expected[s.which].collective);
         assert_int_equal(got->sequence, 2);
@@ -297,10 +297,12 @@ static void replicas_that_wait_for_each_other(void **state) {
     /* What is told of replica 0, the group that it names after "of" being a's or c's number; and of its peer.
      */
     static const char *const words[4][2] = {
-        {"replica 0 in barrier #1 (tag first) of group", "replica 1 in barrier #1 (tag second) of group"},
-        {"replica 0 in barrier #1 (tag ring) of group", "replica 2 in barrier #1 (tag ring) of group"},
-        {"replica 0 in barrier #1 (tag apart) of group", "for replica 0"},
-        {"replica 0 in barrier #1 (tag first) of group", "for replica 0"}};
+        {"replica 0 in barrier #1 (tag \"first\") of group",
+         "replica 1 in barrier #1 (tag \"second\") of group"},
+        {"replica 0 in barrier #1 (tag \"ring\") of group",
+         "replica 2 in barrier #1 (tag \"ring\") of group"},
+        {"replica 0 in barrier #1 (tag \"apart\") of group", "for replica 0"},
+        {"replica 0 in barrier #1 (tag \"first\") of group", "for replica 0"}};
     for (int which = 0; which < 4; which++) {
       static scene s;
       s.which = which;
@@ -381,8 +383,8 @@ static void a_wait_for_any_of_several_is_an_edge(void **state) {
         if (s.statuses[r] != DIST_ABORTED)
           fail_msg("replica %d: %s", (int)r, dist_status_name(s.statuses[r]));
         assert_has(s.reports[r].message, "wait for each other");
-        assert_has(s.reports[r].message, "replica 0 in asynchronous barrier #1 (tag either) of group");
-        assert_has(s.reports[r].message, "(tag together) for replica 0");
+        assert_has(s.reports[r].message, "replica 0 in asynchronous barrier #1 (tag \"either\") of group");
+        assert_has(s.reports[r].message, "(tag \"together\") for replica 0");
       }
       s.which = 1;
       assert_int_equal(run_on(threads, strategy, wait_for_either, &s, &error), DIST_OK);
@@ -401,7 +403,7 @@ static dist_status use_wrongly(dist_replica *replica, void *user_data) {
   const int32_t me = dist_replica_id(replica);
   if (me == 0) { /* no member of a; and b belongs to another strategy */
     keep(s, replica, meet(replica, s->a, NULL, 0));
-    if (s->statuses[0] != DIST_INVALID_ARGUMENT || strstr(dist_last_error(), "no member") == NULL)
+    if (s->statuses[0] != DIST_INVALID_ARGUMENT || strstr(dist_last_error(), "is not a member") == NULL)
       return DIST_INTERNAL;
     if (meet(replica, s->b, NULL, 0) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
     if (strstr(dist_last_error(), "another strategy") == NULL) return DIST_INTERNAL;
@@ -410,7 +412,7 @@ static dist_status use_wrongly(dist_replica *replica, void *user_data) {
       return DIST_INTERNAL;
     if (strstr(dist_last_error(), "dist_group_create") == NULL || made != NULL) return DIST_INTERNAL;
     if (dist_group_destroy(s->a) != DIST_FAILED_PRECONDITION) return DIST_INTERNAL;
-    if (strstr(dist_last_error(), "a run is under way") == NULL) return DIST_INTERNAL;
+    if (strstr(dist_last_error(), "a run is in progress") == NULL) return DIST_INTERNAL;
   }
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = s->a;
@@ -433,9 +435,9 @@ static void group_misuse(void **state) {
   assert_fails(dist_group_create(strategy, ids, SIZE_MAX, &made), DIST_INVALID_ARGUMENT,
                "n is 18446744073709551615");
   assert_fails(dist_group_create(strategy, ids + 2, 2, &made), DIST_INVALID_ARGUMENT,
-               "replica_ids[1] is 2 after 2");
+               "replica_ids[1] is 2, after 2");
   assert_fails(dist_group_create(strategy, ids + 3, 2, &made), DIST_INVALID_ARGUMENT,
-               "replica_ids[1] is 1 after 2");
+               "replica_ids[1] is 1, after 2");
   assert_fails(dist_group_create(strategy, ids + 5, 1, &made), DIST_INVALID_ARGUMENT, "replica_ids[0] is -1");
   assert_fails(dist_group_create(strategy, ids + 6, 1, &made), DIST_INVALID_ARGUMENT, "replica_ids[0] is 3");
   assert_null(made);
@@ -443,7 +445,7 @@ static void group_misuse(void **state) {
   s.a = GROUP(strategy, 1, 2);
   s.b = GROUP(other, 0, 1);
   assert_ok(dist_run(strategy, use_wrongly, &s, NULL));
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "groups of the strategy are left");
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "the strategy still has groups");
   assert_healthy(DIST_THREADS_LIBRARY, strategy); /* it is as it was */
   assert_ok(dist_group_destroy(s.a));
   assert_ok(dist_group_destroy(s.b));

@@ -135,7 +135,7 @@ static void servers_end_with_their_coordinator(void **state) {
   cluster c;
   begin_cluster(&c, 1, 1, register_all, NULL, NULL);
   create_number(&c, "v", 0);
-  assert_fails(dist_server_join(c.ps[0], 0, NULL), DIST_DEADLINE_EXCEEDED, "goes on");
+  assert_fails(dist_server_join(c.ps[0], 0, NULL), DIST_DEADLINE_EXCEEDED, "continues to run");
   dist_remote_value_release(schedule(&c, "which", NULL));
   join(&c);
   dist_coordinator_destroy(c.coordinator);
@@ -173,7 +173,7 @@ static void waits_for_a_server_end_each_by_its_own(void **state) {
   for (int i = 0; i < N / 2; ++i) {
     assert_ok(dist_cancel_signal(all[i].cancel, "enough"));
     /* One that begins and ends meanwhile takes no other's signal away. */
-    assert_fails(dist_server_join(server, 0, NULL), DIST_DEADLINE_EXCEEDED, "goes on");
+    assert_fails(dist_server_join(server, 0, NULL), DIST_DEADLINE_EXCEEDED, "continues to run");
     assert_int_equal(pthread_join(all[i].thread, NULL), 0);
     assert_int_equal(all[i].status, DIST_CANCELLED);
   }
@@ -324,7 +324,7 @@ static void a_full_queue_is_waited_for(void **state) {
   dist_cancel_destroy(cancel);
   dist_value *value = NULL;
   assert_fails(dist_remote_value_get(queued, 1000000, &value), DIST_DEADLINE_EXCEEDED,
-               "closure 1 (which) is not there yet; the closure goes on");
+               "closure 1 (which) is not available yet. The closure continues to run.");
   /* One that waits can be taken back. */
   dist_remote_value_cancel(queued);
   assert_int_equal(dist_remote_value_get(queued, -1, &value), DIST_CANCELLED);

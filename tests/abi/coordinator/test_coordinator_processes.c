@@ -194,11 +194,11 @@ static void a_lost_parameter_server_ends_the_job(int how, const char *words) {
 }
 static void a_killed_parameter_server_ends_the_job(void **state) {
   (void)state;
-  a_lost_parameter_server_ends_the_job(SIGKILL, "has ended, or its connection broke");
+  a_lost_parameter_server_ends_the_job(SIGKILL, "has ended or its connection broke");
 }
 static void a_stopped_parameter_server_ends_the_job(void **state) {
   (void)state;
-  a_lost_parameter_server_ends_the_job(SIGSTOP, "has not been heard of for 2 s");
+  a_lost_parameter_server_ends_the_job(SIGSTOP, "sent no heartbeat for 2 s");
 }
 
 /* A new coordinator has new servers, and what the old one has saved. */
@@ -270,7 +270,7 @@ static void servers_of_a_killed_coordinator_end(void **state) {
   for (int i = 0; i < 2; ++i) {
     process *p = &s.all.processes[i];
     assert_int_equal(end_of(p), 4);
-    assert_has(p->text, "is lost: it has not been heard of for 2 s");
+    assert_has(p->text, "is lost: no heartbeat for 2 s");
   }
 }
 

@@ -199,7 +199,7 @@ static void update_functions_change_what_lies_alike(void **state) {
                "dist_server_destroy: this thread is in one of the server's update functions");
   /* Without words it has none of somebody else's, and a code of its own stays here. */
   assert_fails(dist_coordinator_update(c.coordinator, "wordless", &name, 1, NULL), DIST_DATA_LOSS,
-               "the update function failed with DATA_LOSS, and gave no reason");
+               "the update function failed with DATA_LOSS and gave no reason");
   value = number(1);
   assert_fails(dist_coordinator_update(c.coordinator, "wordless", &name, 1, value), DIST_UNKNOWN,
                "a code of its own, 77");

@@ -196,7 +196,7 @@ static void check_host_functions(dist_strategy *strategy, host *self) {
   self->fail_with = DIST_UNAVAILABLE;
   assert_fails_with(
       dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, NULL, &result), DIST_UNAVAILABLE,
-      "the host's reduce function returned UNAVAILABLE without a reason (dist_fail() gives one)");
+      "the host's reduce function returned UNAVAILABLE without a reason. Use dist_fail() to report one");
   assert_null(result);
   self->fail_with = DIST_OK;
   dist_value_release(spread);

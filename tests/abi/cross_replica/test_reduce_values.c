@@ -132,18 +132,18 @@ static void errors_say_where(void **state) {
                                  tensor_of(*state, DIST_F32, 2, wide, numbers),
                                  tensor_of(*state, DIST_F32, 2, tall, numbers)};
   dist_value *uneven = spread_of(*state, shapes);
-  assert_fails_with(
-      dist_reduce(*state, DIST_REDUCE_SUM, uneven, NULL, 0, &result), DIST_INVALID_ARGUMENT,
-      "value: replica 0 has f32[2, 3], replica 2 f32[3, 3]; without axes all have one dtype and shape");
+  assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, NULL, 0, &result), DIST_INVALID_ARGUMENT,
+                    "value: replica 0 has f32[2, 3], but replica 2 has f32[3, 3]. Without axes, all replicas "
+                    "must have the same dtype and shape.");
   const int32_t axes[] = {1, 0, -2, 2, -3};
-  assert_fails_with(
-      dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[0], 1, &result), DIST_INVALID_ARGUMENT,
-      "value: replica 0 has f32[2, 3], replica 2 f32[3, 3]; sizes may differ along the axes that "
-      "are reduced only");
+  assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[0], 1, &result), DIST_INVALID_ARGUMENT,
+                    "value: replica 0 has f32[2, 3], but replica 2 has f32[3, 3]. Sizes may differ only "
+                    "along the axes that "
+                    "are reduced.");
   assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[1], 2, &result), DIST_INVALID_ARGUMENT,
                     "value: axis -2 is given twice");
   assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[3], 1, &result), DIST_INVALID_ARGUMENT,
-                    "value: axis 2 is out of range; its 2 dimensions are -2 to 1");
+                    "value: axis 2 is out of range. With 2 dimensions, it must be -2 to 1.");
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[4], 1, &result), DIST_INVALID_ARGUMENT);
   assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, NULL, 1, &result), DIST_INVALID_ARGUMENT,
                     "dist_reduce(): axes is NULL");
@@ -162,8 +162,8 @@ static void errors_say_where(void **state) {
   assert_int_equal(dist_value_create_dict(*state, &key, &list, 1, &dict), DIST_OK);
   assert_fails_with(
       dist_reduce(*state, DIST_REDUCE_SUM, dict, NULL, 0, &result), DIST_INVALID_ARGUMENT,
-      "value[\"loss\"][0]: replica 0 has f32[2], replica 1 i32[2]; without axes all have one dtype "
-      "and shape");
+      "value[\"loss\"][0]: replica 0 has f32[2], but replica 1 has i32[2]. Without axes, all replicas must "
+      "have the same dtype and shape.");
   dist_value *scalar = scalars(*state, DIST_F32, 1, 2, 3);
   assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, scalar, &axes[1], 1, &result), DIST_INVALID_ARGUMENT,
                     "value is a scalar: it has no axis 0 to reduce");
@@ -267,16 +267,19 @@ static void destinations_choose_the_replicas(void **state) {
     assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &nowhere, NULL, &result),
                      DIST_NOT_FOUND);
   }
-  assert_string_equal(dist_last_error(),
-                      "device \"replica:1x\": this strategy has \"replica:0\" to \"replica:2\"");
+  assert_string_equal(
+      dist_last_error(),
+      "device \"replica:1x\" does not exist. This strategy has \"replica:0\" to \"replica:2\".");
   const dist_destination two = {variable, spread, NULL};
   assert_fails_with(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &two, NULL, &result),
-                    DIST_INVALID_ARGUMENT, "a destination has 2 fields set; set variable, value or device");
+                    DIST_INVALID_ARGUMENT,
+                    "a destination has 2 fields set. Set exactly one of variable, value and device.");
   const dist_destination silent = {NULL, NULL, NULL};
-  assert_fails_with(
-      dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, NULL, &result), DIST_INVALID_ARGUMENT,
-      "a destination has no field set; set variable, value or device, or give no destination (NULL) for all "
-      "replicas");
+  assert_fails_with(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, NULL, &result),
+                    DIST_INVALID_ARGUMENT,
+                    "a destination has no field set. Set one of variable, value and device, or pass NULL as "
+                    "the destination "
+                    "for all replicas.");
   assert_null(result);
   /* A tensor, which all replicas have in common, is its own mean and has no sum. */
   const double two_number = 2;

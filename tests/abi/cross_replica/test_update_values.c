@@ -262,9 +262,9 @@ static void bad_updates(void **state) {
   assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, &options, &result),
                    DIST_INVALID_ARGUMENT);
   assert_int_equal(self.calls, 0);
-  assert_fails_with(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, NULL, &result),
-                    DIST_DATA_LOSS,
-                    "the host's update function returned DATA_LOSS without a reason (dist_fail() gives one)");
+  assert_fails_with(
+      dist_update_values(*state, variable, scale_and_add, &self, args, NULL, NULL, &result), DIST_DATA_LOSS,
+      "the host's update function returned DATA_LOSS without a reason. Use dist_fail() to report one");
   assert_int_equal(self.calls, 2); /* the first failure ends it */
   assert_null(result);
   dist_value_release(args);
@@ -304,7 +304,7 @@ static void gathers_join_along_an_axis(void **state) {
   result = NULL;
   assert_fails_with(
       dist_gather(*state, spread, 0, &result), DIST_INVALID_ARGUMENT,
-      "value: replica 0 has bf16[2, 1], replica 1 bf16[2, 2]; sizes may differ along axis 0 only");
+      "value: replica 0 has bf16[2, 1], but replica 1 has bf16[2, 2]. Sizes may differ along axis 0 only.");
   assert_int_equal(dist_gather(*state, spread, 2, &result), DIST_INVALID_ARGUMENT);
   assert_int_equal(dist_gather(*state, spread, -3, &result), DIST_INVALID_ARGUMENT);
   assert_int_equal(dist_gather(*state, NULL, 0, &result), DIST_INVALID_ARGUMENT);

@@ -28,7 +28,7 @@ static dist_iterator *pass(dist_dataset *dataset) {
 static void check_end(dist_iterator *iterator) {
   dist_value *batch = (dist_value *)&rows;
   for (int i = 0; i < 2; i++) {
-    assert_fails(dist_iterator_next(iterator, &batch), DIST_OUT_OF_RANGE, "over");
+    assert_fails(dist_iterator_next(iterator, &batch), DIST_OUT_OF_RANGE, "end of the dataset");
     assert_ptr_equal(batch, &rows);
   }
 }
@@ -329,7 +329,7 @@ static void wrong_arguments_are_refused(void **state) {
   assert_fails(dist_dataset_create_from_tensors(strategy, &no_dtype, 1, &options, &dataset),
                DIST_INVALID_ARGUMENT, "dtype");
   assert_fails(dist_dataset_create_from_tensors(strategy, lengths, 2, &options, &dataset),
-               DIST_INVALID_ARGUMENT, "tensors[1] has 5 rows but tensors[0] has 4");
+               DIST_INVALID_ARGUMENT, "tensors[1] has 5 rows, but tensors[0] has 4");
   options.global_batch_size = 0;
   check_no_pass(strategy, &vector, 1, "global_batch_size");
   check_no_pass(strategy, batches, 2, "3 examples");

@@ -151,7 +151,7 @@ static void a_functions_mistakes_are_reported(void **state) {
   } cases[] = {{FAILS, DIST_NOT_FOUND, "no such table"},
                {FAILS_SILENTLY, DIST_UNAVAILABLE, "input pipeline 0"},
                {MAKES_NOTHING, DIST_INVALID_ARGUMENT, "no dataset"},
-               {MAKES_A_FUNCTION, DIST_INVALID_ARGUMENT, "another function"}};
+               {MAKES_A_FUNCTION, DIST_INVALID_ARGUMENT, "created from a function"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     plan p = {.strategy = strategy, .rows = 4, .batch = 2, .mistake = cases[i].mistake};
     dist_dataset *dataset = NULL;

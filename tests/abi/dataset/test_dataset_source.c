@@ -165,8 +165,8 @@ static void elements_are_stacked(void **state) {
         check_leaf(batch, replicas, rows + first, smaller(3, 7 - first));
         dist_value_release(batch);
       }
-      assert_fails(dist_iterator_next(iterator, &batch), DIST_OUT_OF_RANGE, "over");
-      assert_fails(dist_iterator_next(iterator, &batch), DIST_OUT_OF_RANGE, "over");
+      assert_fails(dist_iterator_next(iterator, &batch), DIST_OUT_OF_RANGE, "end of the dataset");
+      assert_fails(dist_iterator_next(iterator, &batch), DIST_OUT_OF_RANGE, "end of the dataset");
       dist_iterator_destroy(iterator);
       assert_int_equal(s.released, 0);
       dist_dataset_destroy(dataset);
@@ -221,7 +221,7 @@ static void elements_can_be_batches(void **state) {
       check_leaf(batch, replicas, numbers, m);
       dist_value_release(batch);
     }
-    assert_fails(dist_iterator_next(iterator, &batch), DIST_OUT_OF_RANGE, "over");
+    assert_fails(dist_iterator_next(iterator, &batch), DIST_OUT_OF_RANGE, "end of the dataset");
     dist_iterator_destroy(iterator);
     dist_dataset_destroy(dataset);
     assert_ok(dist_strategy_destroy(s.strategy));
@@ -273,7 +273,7 @@ static void errors_keep_their_words(void **state) {
   } cases[] = {
       {SAID, 2, DIST_DATA_LOSS, "no row 5 in the file"},
       {UNSAID, 2, DIST_NOT_FOUND, "NOT_FOUND for element 5"},
-      {NOTHING, 2, DIST_INVALID_ARGUMENT, "element 5 but set no element"},
+      {NOTHING, 2, DIST_INVALID_ARGUMENT, "element 5, but set no element"},
       {PER_REPLICA, 2, DIST_INVALID_ARGUMENT, "element 5 is a per-replica value"},
       {OTHER_DTYPE, 2, DIST_INVALID_ARGUMENT, "element 5 is i32[]"},
       {OTHER_SHAPE, 2, DIST_INVALID_ARGUMENT, "element 5 is i64[1]"},

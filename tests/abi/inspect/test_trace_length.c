@@ -222,7 +222,7 @@ static void no_memory_for_it_is_a_status(void **state) {
   dist_strategy_options options = recording(LONGEST);
   dist_strategy *strategy = NULL;
   options.allocator = (dist_allocator){&a, ring_alloc, ring_free};
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_RESOURCE_EXHAUSTED, "no memory");
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_RESOURCE_EXHAUSTED, "out of memory");
   assert_null(strategy);
   assert_int_equal(a.live, 0);
   options.recorded_events = LONGEST / 2;

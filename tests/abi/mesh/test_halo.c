@@ -126,8 +126,9 @@ enum wrong {
   WRONGS
 };
 static const char *const words[] = {
-    "product of parts",   "widths are at least 0", "edges[0] is 9",  "scalar",   "of one kind",
-    "tile and halo have", "does not fit",          "overlaps in of", "disagree", "no asynchronous form"};
+    "product of parts",      "widths must be at least 0", "edges[0] is 9", "scalar",
+    "of one kind",           "tile and halo have",        "does not fit",  "overlaps in of",
+    "other widths or edges", "no asynchronous form"};
 
 static dist_status exchange_wrongly(dist_replica *device, dist_value *args, dist_value *kwargs,
                                     dist_value **out_result, void *user_data) {

@@ -200,7 +200,7 @@ static void layouts_are_those_of_jax(void **state) {
     read_layout(file, &m, &l);
     const dist_partition partition = partition_of(&l);
     if (!read_parts(file, l.ndim, expected)) {
-      assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "must be divisible");
+      assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "not divisible");
       refused++;
       continue;
     }

@@ -78,11 +78,11 @@ static void what_cannot_be_is_refused(void **state) {
   options.axes = array;               \
   options.num_axes = COUNT_OF(array); \
   assert_refused(&options, words)
-  AXES(twice, "both called \"x\"");
+  AXES(twice, "the same name, \"x\"");
   AXES(unnamed, "has no name");
   AXES(null, "has no name");
   AXES(few, "must be 2");
-  AXES(empty, "it must be at least 1");
+  AXES(empty, "but must be at least 1");
   AXES(huge, "must be 2");
   options.num_axes = 100;
   assert_refused(&options, "num_axes is 100");
@@ -299,7 +299,7 @@ static dist_status nothing(dist_replica *device, dist_value *args, dist_value *k
 
 static dist_status refused(dist_status status) {
   EXPECT(status == DIST_FAILED_PRECONDITION);
-  EXPECT(strstr(dist_last_error(), "logical devices are running") != NULL);
+  EXPECT(strstr(dist_last_error(), "is inside dist_run_on_devices()") != NULL);
   return DIST_OK;
 }
 

@@ -120,9 +120,9 @@ static void bytes_of_nonsense_are_refused(void **state) {
 }
 
 enum wrong { PARTITION, COUNT, MISSING, SHAPE, DTYPE, OVERLAP, DIFFER, WRONGS };
-static const char *const words[] = {
-    "must be the number",    "members meet",   "in is NULL", "has by the partition is",
-    "out of logical device", "overlaps in of", "disagree"};
+static const char *const words[] = {"must be the number",      "members meet",          "in is NULL",
+                                    "has by the partition is", "out of logical device", "overlaps in of",
+                                    "other partitions"};
 
 static dist_status move_wrongly(dist_replica *device, dist_value *args, dist_value *kwargs,
                                 dist_value **out_result, void *user_data) {

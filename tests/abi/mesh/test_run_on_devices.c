@@ -137,7 +137,7 @@ static dist_status sum_along_axes(dist_replica *device, dist_value *args, dist_v
   EXPECT(sum == 2 * column + 3);
   EXPECT(dist_group_destroy((dist_group *)options.group) == DIST_FAILED_PRECONDITION);
   EXPECT_FAILS(dist_device_axis(device, "z", &row, NULL), DIST_INVALID_ARGUMENT,
-               "the axes are \"row\", \"column\"");
+               "The axes are \"row\", \"column\"");
   return DIST_OK;
 }
 
@@ -414,12 +414,12 @@ static dist_status leave_a_device_behind(dist_replica *replica, void *user_data)
   options.timeout_ns = late->of_the_run ? 0 : 1000000;
   late->first = dist_run_on_devices(replica, stay, late, NULL, NULL, &options, NULL);
   /* On a busy machine device 2 may be about to return. */
-  EXPECT(strstr(dist_last_error(), "still inside their functions: logical device") != NULL);
+  EXPECT(strstr(dist_last_error(), "have not returned from their functions: logical device") != NULL);
   EXPECT(strstr(dist_last_error(), " of replica 0") != NULL);
   /* Nothing begins in a run that is over. */
   EXPECT_FAILS(dist_run_on_devices(replica, stay, late, NULL, NULL, NULL, NULL),
                late->of_the_run ? DIST_DEADLINE_EXCEEDED : DIST_FAILED_PRECONDITION,
-               late->of_the_run ? "the run's deadline" : "still inside");
+               late->of_the_run ? "the run's deadline" : "have not returned from their functions");
   return DIST_OK;
 }
 

@@ -92,11 +92,11 @@ static dist_status split_wrongly(dist_replica *replica, void *user_data) {
   EXPECT_FAILS(dist_split_to_logical_devices(replica, whole, parts, n, NULL, &out), DIST_INVALID_ARGUMENT, \
                words)
   WRONG(longer, 3, "3 partition dimensions");
-  WRONG(indivisible, 2, "dimension 0 of the tensor, 4, must be divisible");
+  WRONG(indivisible, 2, "dimension 0 of the tensor is 4, which is not divisible");
   WRONG(few, 2, "must be the number of logical devices, 4");
-  WRONG(zero, 2, "must be divisible");
+  WRONG(zero, 2, "not divisible");
   WRONG(negative, 2, "must be the number of logical devices");
-  WRONG(huge, 2, "must be divisible");
+  WRONG(huge, 2, "not divisible");
   WRONG(NULL, 2, "partition_dimensions is NULL");
   WRONG(NULL, 0, "0 partition dimensions");
   dist_split_options uneven = DIST_SPLIT_OPTIONS_INIT;
@@ -109,7 +109,7 @@ static dist_status split_wrongly(dist_replica *replica, void *user_data) {
   EXPECT_FAILS(dist_split_to_logical_devices(replica, NULL, few, 2, NULL, &out), DIST_INVALID_ARGUMENT,
                "value is NULL");
   EXPECT_FAILS(dist_assign_to_logical_device(replica, whole, 4, &out), DIST_INVALID_ARGUMENT,
-               "no logical device 4: a replica has 4");
+               "no logical device 4. A replica has 4");
   EXPECT_FAILS(dist_assign_to_logical_device(replica, whole, -1, &out), DIST_INVALID_ARGUMENT,
                "no logical device -1");
   dist_value *text = NULL;

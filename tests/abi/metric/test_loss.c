@@ -117,13 +117,13 @@ static void what_does_not_fit_is_refused(void **state) {
     call call;
     const char *words;
   } rows[] = {
-      {{.loss = &scalar}, "per_example_loss is a scalar; give one loss for each example"},
-      {{.loss = &counts}, "per_example_loss is i32; a loss must be f16, bf16, f32 or f64"},
+      {{.loss = &scalar}, "per_example_loss is a scalar. Pass one loss for each example"},
+      {{.loss = &counts}, "per_example_loss is i32, but a loss must be f16, bf16, f32 or f64"},
       {{.loss = &counts, .regularization = 1}, "loss is i32"},
       {{.loss = &loss, .global_batch_size = -3}, "global_batch_size is -3"},
       {{.loss = &loss, .weights = &w2}, "weights are f32[2] for a loss of shape [3]"},
       {{.loss = &loss, .weights = &complex_weights}, "sample_weight is complex64"},
-      {{.loss = &loss, .out = &wide}, "out is f64[]; the loss is one number: give a scalar f32"},
+      {{.loss = &loss, .out = &wide}, "out is f64[], but the loss is one number. Pass a scalar f32."},
       {{.loss = &loss, .out = &vector, .regularization = 1}, "out is f32[1]"},
       {{.loss = NULL}, "per_example_loss is NULL"},
       {{.loss = NULL, .regularization = 1}, "loss is NULL"},
@@ -162,7 +162,7 @@ static void only_inside_replicas(void **state) {
   const dist_tensor loss = tensor_of(losses, DIST_F32, 1, &three);
   dist_tensor out = tensor_of(&number, DIST_F32, 0, NULL);
   assert_fails(dist_average_loss(NULL, &loss, NULL, 0, &out), DIST_FAILED_PRECONDITION,
-               "dist_average_loss(): replica is NULL, as it is in the cross-replica context");
+               "dist_average_loss(): replica is NULL, as in the cross-replica context");
   assert_fails(dist_scale_regularization_loss(NULL, &loss, &out), DIST_FAILED_PRECONDITION,
                "dist_scale_regularization_loss(): replica is NULL");
   merged m = {NULL, &loss};

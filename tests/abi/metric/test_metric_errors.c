@@ -28,8 +28,8 @@ static void what_does_not_fit_is_refused_and_not_added(void **state) {
       {mean, {0, &v3, &v3, NULL}, "metric \"mean\" takes no labels"},
       {mean, {0, &complex_numbers, NULL, NULL}, "values are complex64"},
       {mean, {0, &v2, NULL, &complex_numbers}, "weights are complex64"},
-      {mean, {0, &no_dtype, NULL, NULL}, "values: 77 is no dtype"},
-      {accuracy, {0, &v3, NULL, NULL}, "metric \"accuracy\" is an accuracy: give labels"},
+      {mean, {0, &no_dtype, NULL, NULL}, "values: 77 is not a dtype"},
+      {accuracy, {0, &v3, NULL, NULL}, "metric \"accuracy\" is an accuracy metric. Pass labels"},
       {accuracy, {0, &v2, &complex_numbers, NULL}, "labels are complex64"},
       {accuracy, {0, &v3, &v2, NULL}, "values are f32[3] for labels f32[2]"},
       {accuracy, {0, &v31, &v3, NULL}, "of 2 or more classes"},
@@ -74,7 +74,7 @@ static void arguments_are_checked(void **state) {
   const dist_tensor one = tensor_of(&number, DIST_F64, 0, NULL);
   const batch batches[] = {{0, &one, NULL, NULL}};
   assert_fails(dist_metric_result(other, metric, &result), DIST_INVALID_ARGUMENT,
-               "metric \"examples\" was made with another strategy");
+               "metric \"examples\" belongs to another strategy");
   assert_fails(dist_metric_reset(other, metric), DIST_INVALID_ARGUMENT, "another strategy");
   assert_fails(update_by(other, metric, batches, 1), DIST_INVALID_ARGUMENT, "another strategy");
   assert_ok(dist_strategy_destroy(other));

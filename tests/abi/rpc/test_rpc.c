@@ -257,7 +257,7 @@ static void a_failure_has_the_words_of_the_method(void **state) {
     dist_remote_value_release(other);
   }
   assert_int_equal(dist_rpc_call(p.client, "nowhere", NULL, NULL, &out), DIST_NOT_FOUND);
-  assert_has(dist_last_error(), "there is no method nowhere");
+  assert_has(dist_last_error(), "the server has no method nowhere");
   assert_int_equal(dist_rpc_call(p.client, "end", NULL, NULL, &out), DIST_FAILED_PRECONDITION);
   assert_has(dist_last_error(), "this thread is in one of the server's methods");
   dist_value *names = NULL;
@@ -315,7 +315,7 @@ static void waiting_ends(void **state) {
   assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &remote));
   const int inside = atomic_load(&p.at.inside);
   assert_int_equal(dist_remote_value_get(remote, 0, &out), DIST_DEADLINE_EXCEEDED);
-  assert_has(dist_last_error(), "the call goes on");
+  assert_has(dist_last_error(), "The call continues to run");
   assert_int_equal(dist_remote_value_ready(remote), 0);
   /* A cancel object, and the call's own end. */
   dist_cancel *cancel = NULL;
@@ -341,7 +341,7 @@ static void waiting_ends(void **state) {
   assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &remote));
   dist_rpc_client_destroy(p.client);
   assert_int_equal(dist_remote_value_get(remote, -1, &out), DIST_CANCELLED);
-  assert_has(dist_last_error(), "the client has ended");
+  assert_has(dist_last_error(), "the client has been closed");
   dist_remote_value_release(remote);
   p.client = NULL;
   end(&p);

@@ -71,7 +71,7 @@ static void who_is_killed_or_stopped_is_known(void **state) {
   process *server = &all.processes[0];
   dist_rpc_client *client = client_of(&all);
   static const int kSignals[] = {SIGKILL, SIGSTOP};
-  static const char *const kWords[] = {"has ended, or its connection broke", "has not been heard of for 1 s"};
+  static const char *const kWords[] = {"has ended or its connection broke", "sent no heartbeat for 1 s"};
   for (int i = 0; i < 2; ++i) {
     assert_echo(client);
     dist_remote_value *remote = NULL;

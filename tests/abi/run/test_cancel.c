@@ -26,7 +26,7 @@ static void the_object(void **state) {
   dist_cancel *cancel = NULL;
   for (long k = 0; k < 2; k++) {
     atomic_store(&a.refuse_at, atomic_load(&a.requests) + k);
-    assert_fails(dist_cancel_create(&allocator, &cancel), DIST_RESOURCE_EXHAUSTED, "no memory");
+    assert_fails(dist_cancel_create(&allocator, &cancel), DIST_RESOURCE_EXHAUSTED, "out of memory");
     assert_null(cancel);
     assert_int_equal(atomic_load(&a.live_bytes), 0);
   }
@@ -70,7 +70,7 @@ static void signalled_before_the_run(void **state) {
     assert_ok(dist_cancel_signal(cancel, "another reason"));
     assert_fails(dist_run(strategy, count_call, &calls, &options), DIST_CANCELLED, "the user pressed stop");
     assert_fails(dist_run_values(strategy, count_values_call, &calls, NULL, NULL, &options, NULL),
-                 DIST_CANCELLED, "before it began");
+                 DIST_CANCELLED, "before it started");
     assert_int_equal(atomic_load(&calls), 3);
     dist_cancel_destroy(cancel);
     assert_healthy(threads, strategy);
@@ -217,7 +217,7 @@ static void queued_behind_a_stuck_replica(void **state) {
     assert_ok(dist_cancel_signal(queued[1].cancel, "no longer wanted"));
     pthread_join(host[1], NULL);
     assert_int_equal(queued[1].status, DIST_CANCELLED);
-    assert_has(queued[1].error.message, "before it began: no longer wanted");
+    assert_has(queued[1].error.message, "before it started: no longer wanted");
     assert_int_equal(atomic_load(&calls), 0);
     gate_add(&s.released);
     pthread_join(host[0], NULL);

@@ -38,7 +38,7 @@ static dist_status zero_tries_the_handle_of_one(dist_replica *replica, void *use
     h->wrong += dist_replica_id(h->of[1]) != 1 || dist_replica_num_replicas(h->of[1]) != R;
     h->wrong += dist_replica_strategy(h->of[1]) != h->strategy;
     h->wrong +=
-        try_all(h, h->of[1], "replica 1's handle, and the calling thread is in the function of replica 0",
+        try_all(h, h->of[1], "handle of replica 1, but the calling thread is in the function of replica 0",
                 h->said, sizeof h->said);
     dist_replica *const mine = dist_get_replica();
     h->wrong += mine != replica;
@@ -74,8 +74,8 @@ typedef struct piece {
 
 static void *try_on_a_thread(void *argument) {
   piece *p = argument;
-  atomic_fetch_add(&p->wrong,
-                   try_all(p->h, p->handle, "in no replica's function", p->h->said, sizeof p->h->said));
+  atomic_fetch_add(
+      &p->wrong, try_all(p->h, p->handle, "not inside a replica's function", p->h->said, sizeof p->h->said));
   atomic_fetch_add(&p->wrong, dist_replica_id(p->handle) != 0);
   return NULL;
 }
@@ -135,14 +135,14 @@ static dist_status inner(dist_replica *replica, void *user_data) {
   char said[256];
   int wrong = 0;
   if (me == 1) wrong = try_all(h, h->of[2], "is in the function of replica 1", said, sizeof said);
-  if (me == 0) wrong = try_all(h, h->of[0], "and this is a merge function", said, sizeof said);
+  if (me == 0) wrong = try_all(h, h->of[0], "but this thread is inside a merge function", said, sizeof said);
   return wrong != 0 ? dist_fail(DIST_INTERNAL, said) : healthy(replica, NULL);
 }
 
 static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *user_data) {
   (void)args, (void)out;
   handles *h = user_data;
-  h->wrong += try_all(h, h->of[0], "and this is a merge function", h->said, sizeof h->said);
+  h->wrong += try_all(h, h->of[0], "but this thread is inside a merge function", h->said, sizeof h->said);
   return dist_run(strategy, inner, h, NULL);
 }
 
@@ -170,7 +170,7 @@ static dist_status try_as_a_device(dist_replica *device, dist_value *args, dist_
   dist_status status = DIST_OK;
   char said[256];
   if (replica == 0) {
-    const int wrong = try_all(h, h->of[0], "logical devices are running", said, sizeof said);
+    const int wrong = try_all(h, h->of[0], "is inside dist_run_on_devices()", said, sizeof said);
     if (wrong != 0) status = dist_fail(DIST_INTERNAL, said);
   }
   return status == DIST_OK ? dist_barrier(device, NULL) : status;
@@ -360,12 +360,13 @@ static dist_status attach_to_others(dist_replica *replica, void *user_data) {
   dist_status status = dist_barrier(replica, NULL);
   if (status == DIST_OK && dist_replica_id(replica) == 0) {
     h->wrong += dist_replica_attach(h->of[1]) != DIST_FAILED_PRECONDITION;
-    h->wrong += strstr(dist_last_error(), "is in the function of replica 0 already") == NULL;
+    h->wrong += strstr(dist_last_error(), "is already in the function of replica 0") == NULL;
     visitor v = {.replica = h->of[1]};
     pthread_t thread;
     if (pthread_create(&thread, NULL, visit, &v) != 0) abort();
     pthread_join(thread, NULL);
-    h->wrong += v.status != DIST_FAILED_PRECONDITION || strstr(v.error.message, "has not called") == NULL;
+    h->wrong += v.status != DIST_FAILED_PRECONDITION ||
+                strstr(v.error.message, "Call dist_replica_detach() there first") == NULL;
   }
   return status == DIST_OK ? dist_barrier(replica, NULL) : status;
 }

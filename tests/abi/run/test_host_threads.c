@@ -16,7 +16,7 @@ static void entering_and_leaving_alone(void **state) {
     assert_ok(dist_barrier(replica, NULL));
     assert_int_equal(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION);
     dist_replica *twice = NULL;
-    assert_fails(dist_replica_enter(strategy, 0, &twice), DIST_FAILED_PRECONDITION, "replica 0 already");
+    assert_fails(dist_replica_enter(strategy, 0, &twice), DIST_FAILED_PRECONDITION, "already replica 0");
     assert_null(twice);
     assert_ok(dist_replica_leave(replica, DIST_OK));
     assert_fails(dist_barrier(replica, NULL), DIST_FAILED_PRECONDITION, "is not running");
@@ -122,11 +122,11 @@ static void one_thread_a_replica(void **state) {
   assert_ok(dist_replica_enter(v.strategy, 0, &mine));
   in_a_thread(enter_zero, &v);
   assert_int_equal(v.status, DIST_FAILED_PRECONDITION);
-  assert_has(v.error.message, "inside already");
+  assert_has(v.error.message, "has already entered");
   v.replica = mine;
   in_a_thread(leave_for_another, &v);
   assert_int_equal(v.status, DIST_FAILED_PRECONDITION);
-  assert_has(v.error.message, "in no replica's function");
+  assert_has(v.error.message, "not inside a replica's function");
   assert_ok(dist_barrier(mine, NULL));
   assert_ok(dist_replica_leave(mine, DIST_OK));
   assert_ok(dist_strategy_destroy(v.strategy));

@@ -133,7 +133,7 @@ static void scopes_nest_in_themselves(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_CALLER);
   dist_strategy *other = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE);
-  assert_fails(dist_scope_exit(strategy), DIST_FAILED_PRECONDITION, "entered last");
+  assert_fails(dist_scope_exit(strategy), DIST_FAILED_PRECONDITION, "innermost scope");
   for (int depth = 0; depth < 3; depth++) {
     assert_ok(dist_scope_enter(strategy));
     assert_in_scope_of(strategy);
@@ -141,7 +141,7 @@ static void scopes_nest_in_themselves(void **state) {
   assert_healthy(DIST_THREADS_CALLER, strategy);
   assert_in_scope_of(strategy);
   assert_fails(dist_scope_enter(other), DIST_FAILED_PRECONDITION, "scope of another strategy");
-  assert_fails(dist_scope_exit(other), DIST_FAILED_PRECONDITION, "entered last");
+  assert_fails(dist_scope_exit(other), DIST_FAILED_PRECONDITION, "innermost scope");
   assert_fails(dist_run(other, healthy, NULL, NULL), DIST_FAILED_PRECONDITION, "scope of another strategy");
   assert_fails(dist_set_strategy(strategy), DIST_FAILED_PRECONDITION, "dist_scope_exit() first");
   assert_fails(dist_set_strategy(NULL), DIST_FAILED_PRECONDITION, "dist_scope_exit() first");
@@ -225,10 +225,10 @@ static void replicas_are_with_their_strategy(void **state) {
     for (int r = 0; r < R; r++) {
       assert_int_equal(s.wrong[r], 0);
       assert_int_equal(s.scope_of_own[r], DIST_FAILED_PRECONDITION);
-      assert_has(s.own[r].message, "belongs to the cross-replica context");
+      assert_has(s.own[r].message, "must be called in the cross-replica context");
       assert_has(s.own[r].message, "dist_merge_call");
       assert_int_equal(s.scope_of_other[r], DIST_FAILED_PRECONDITION);
-      assert_has(s.mixed[r].message, "another strategy's replica");
+      assert_has(s.mixed[r].message, "of another strategy");
       assert_int_equal(s.set[r], DIST_FAILED_PRECONDITION);
     }
     assert_outside();
@@ -246,7 +246,7 @@ static void a_run_in_a_scope_comes_back_to_it(void **state) {
   for (int r = 0; r < R; r++) assert_int_equal(s.wrong[r], 0);
   assert_in_scope_of(s.strategy);
   assert_ok(dist_scope_exit(s.strategy));
-  assert_fails(dist_scope_exit(s.strategy), DIST_FAILED_PRECONDITION, "entered last");
+  assert_fails(dist_scope_exit(s.strategy), DIST_FAILED_PRECONDITION, "innermost scope");
   assert_ok(dist_strategy_destroy(s.strategy));
 }
 
@@ -262,7 +262,7 @@ static void a_strategy_is_set(void **state) {
   assert_in_scope_of(strategy);
   assert_ok(dist_scope_exit(strategy));
   assert_in_scope_of(strategy); /* it was set, not entered */
-  assert_fails(dist_scope_exit(strategy), DIST_FAILED_PRECONDITION, "entered last");
+  assert_fails(dist_scope_exit(strategy), DIST_FAILED_PRECONDITION, "innermost scope");
   assert_fails(dist_scope_enter(other), DIST_FAILED_PRECONDITION, "dist_set_strategy(NULL)");
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "dist_set_strategy(NULL)");
   assert_healthy(DIST_THREADS_CALLER, strategy);
@@ -312,11 +312,11 @@ static void default_strategies_change_nothing(void **state) {
   assert_ok(dist_scope_enter(s.other));
   assert_in_scope_of(s.other);
   assert_fails(dist_scope_enter(s.strategy), DIST_FAILED_PRECONDITION, "scope of another strategy");
-  assert_fails(dist_scope_exit(s.strategy), DIST_FAILED_PRECONDITION, "entered last");
+  assert_fails(dist_scope_exit(s.strategy), DIST_FAILED_PRECONDITION, "innermost scope");
   assert_ok(dist_scope_exit(s.other));
   assert_ok(dist_scope_exit(s.strategy));
   assert_ok(dist_scope_exit(s.strategy));
-  assert_fails(dist_scope_exit(s.strategy), DIST_FAILED_PRECONDITION, "entered last");
+  assert_fails(dist_scope_exit(s.strategy), DIST_FAILED_PRECONDITION, "innermost scope");
   /* Its own runs do not nest all the same. */
   assert_fails(dist_run(s.strategy, as_if_outside, &s, NULL), DIST_FAILED_PRECONDITION, "do not nest");
   for (int i = 0; i < 4; i++) assert_int_equal(s.wrong[i], 0);

@@ -207,7 +207,7 @@ static void closing_at_a_deadline(void **state) {
   gate_await(&h.inside, 1);
   atomic_int count = 0;
   dist_work *queued = submit(strategy, count_here, &count, NULL);
-  assert_fails(dist_instances_close(strategy, 0), DIST_DEADLINE_EXCEEDED, "2 requests had not ended");
+  assert_fails(dist_instances_close(strategy, 0), DIST_DEADLINE_EXCEEDED, "2 requests did not complete");
   assert_fails(dist_work_wait(running, -1), DIST_CANCELLED, "dist_instances_close()");
   assert_fails(dist_work_wait(queued, -1), DIST_CANCELLED, "dist_instances_close()");
   dist_work_destroy(running);
@@ -270,14 +270,14 @@ static void threads_of_the_host(void **state) {
   await_threads(before + 2);
   /* A third one is one too many. */
   while (atomic_load(&all.warmed) < 2) sched_yield();
-  assert_fails(dist_serve(strategy, 1), DIST_FAILED_PRECONDITION, "serves as replica 1 already");
+  assert_fails(dist_serve(strategy, 1), DIST_FAILED_PRECONDITION, "already serving as replica 1");
   assert_fails(dist_serve(strategy, 2), DIST_INVALID_ARGUMENT, "replica_id is 2");
   /* Who calls `done` would be a thread of libdist's. */
   dist_submit_options told = DIST_SUBMIT_OPTIONS_INIT;
   told.done = (dist_done_fn)(void (*)(void))abort;
   assert_fails(dist_submit(strategy, use_model, &all, &told, NULL), DIST_FAILED_PRECONDITION,
                "helper_threads");
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "serves as replica");
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "serving as replica");
   assert_ok(dist_instances_close(strategy, -1));
   for (int i = 0; i < 2; i++) {
     pthread_join(threads[i], NULL);

@@ -53,7 +53,8 @@ static void how_many_and_how_they_end(void **state) {
   dist_work *late = submit(strategy, count_here, &count, &bounded);
   dist_work *cancelled = submit(strategy, count_here, &count, NULL);
   dist_work *queued = submit(strategy, count_here, &count, NULL);
-  assert_fails(dist_submit(strategy, count_here, &count, NULL, NULL), DIST_RESOURCE_EXHAUSTED, "full");
+  assert_fails(dist_submit(strategy, count_here, &count, NULL, NULL), DIST_RESOURCE_EXHAUSTED,
+               "are queued, which is the limit");
   expect_sample(strategy, "dist_requests_queued", 3);
   expect_sample(strategy, "dist_requests_running", 2);
   expect_sample(strategy, "dist_requests_accepted_total", 12);

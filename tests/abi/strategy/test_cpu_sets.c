@@ -120,13 +120,13 @@ static void wrong_sets_are_refused(void **state) {
   options.cpus = cpus;
   options.num_cpus = 2;
   char words[64];
-  snprintf(words, sizeof words, "cpus has CPU %d twice", m.cpus[0]);
+  snprintf(words, sizeof words, "cpus contains CPU %d twice", m.cpus[0]);
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, words);
   static const int32_t strange[] = {-1, 1023, 1024, INT32_MAX, INT32_MIN};
   for (size_t i = 0; i < COUNT_OF(strange); i++) {
     if (strange[i] == 1023 && CPU_ISSET(1023, &m.all)) continue;
     cpus[1] = strange[i];
-    snprintf(words, sizeof words, "cpus has CPU %d, which this process may not use", strange[i]);
+    snprintf(words, sizeof words, "cpus contains CPU %d, which this process may not use", strange[i]);
     assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, words);
   }
   options.cpus = NULL;

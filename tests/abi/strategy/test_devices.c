@@ -49,7 +49,7 @@ static void names_are_canonical(void **state) {
   for (size_t i = 0; i < COUNT_OF(wrong); i++) {
     assert_fails(dist_canonical_device(wrong[i], text, sizeof text), DIST_INVALID_ARGUMENT, wrong[i]);
   }
-  assert_fails(dist_canonical_device("CPU:0", text, 10), DIST_INVALID_ARGUMENT, "room for 10");
+  assert_fails(dist_canonical_device("CPU:0", text, 10), DIST_INVALID_ARGUMENT, "size_bytes is only 10");
   assert_fails(dist_canonical_device(NULL, text, sizeof text), DIST_INVALID_ARGUMENT, "name is NULL");
   assert_fails(dist_canonical_device("CPU:0", NULL, 1), DIST_INVALID_ARGUMENT, "out_name is NULL");
 }
@@ -125,7 +125,8 @@ static void devices_out_of_order(void **state) {
   options = on_devices(DIST_STRATEGY_ONE_DEVICE, twice, 2);
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "num_devices is 2");
   options = on_devices(DIST_STRATEGY_DEFAULT, twice, 1);
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "default strategy has none");
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
+               "default strategy has no devices");
   options = on_devices(DIST_STRATEGY_MIRRORED, twice, 2);
   options.parameter_device = "CPU:0";
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "only central storage");
@@ -304,7 +305,8 @@ static void names_and_numbers(void **state) {
     assert_null(dist_enum_name(domain, kinds[k].last + 1));
     assert_fails(dist_enum_from_name(domain, "MPI", &number), DIST_INVALID_ARGUMENT,
                  dist_enum_name(domain, kinds[k].last));
-    assert_fails(dist_enum_from_name(domain, "", &number), DIST_INVALID_ARGUMENT, "\"\" names no");
+    assert_fails(dist_enum_from_name(domain, "", &number), DIST_INVALID_ARGUMENT,
+                 "\"\" is not the name of a");
     assert_fails(dist_enum_from_name(domain, NULL, &number), DIST_INVALID_ARGUMENT, "name is NULL");
     assert_fails(dist_enum_from_name(domain, "AUTO", NULL), DIST_INVALID_ARGUMENT, "out_value is NULL");
     assert_int_equal(number, -100);
@@ -347,7 +349,7 @@ static void reductions_by_name(void **state) {
   assert_int_equal(op, DIST_REDUCE_SUM);
   assert_fails(dist_reduce_op_from_aggregation(DIST_AGGREGATION_NONE, &op), DIST_INVALID_ARGUMENT, "NONE");
   assert_fails(dist_reduce_op_from_aggregation(17, &op), DIST_INVALID_ARGUMENT,
-               "aggregation 17 is no reduction");
+               "aggregation 17 is not a reduction");
   assert_int_equal(op, DIST_REDUCE_SUM);
 }
 

@@ -219,7 +219,7 @@ static void an_assignment_stays_on_the_set(void **state) {
   options.cpus = &m->cpus[0];
   options.num_cpus = 1;
   char words[128];
-  snprintf(words, sizeof words, "a logical device on CPU %d, which cpus does not have", m->cpus[1]);
+  snprintf(words, sizeof words, "a logical device on CPU %d, which cpus does not contain", m->cpus[1]);
   dist_strategy *strategy = NULL;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, words);
   /* Where the assignment places nobody, the devices' threads are on the set all the same. */

@@ -76,12 +76,12 @@ static void options_out_of_range(void **state) {
   assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "reserved");
   options = init;
   options.allocator.alloc = no_memory;
-  assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "give both alloc and free");
+  assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "only one of alloc and free is set");
   options = init;
   options.allocator.free = no_free;
-  assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "give both alloc and free");
+  assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "only one of alloc and free is set");
   options.allocator.alloc = no_memory;
-  assert_fails(create(options, &strategy), DIST_RESOURCE_EXHAUSTED, "no memory");
+  assert_fails(create(options, &strategy), DIST_RESOURCE_EXHAUSTED, "out of memory");
   assert_ptr_equal(strategy, untouched);
 }
 

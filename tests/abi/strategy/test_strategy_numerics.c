@@ -102,7 +102,7 @@ static void it_is_refused_as_if_the_call_had_asked(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_in(DIST_NUMERICS_REPRODUCIBLE, DIST_STRATEGY_MIRRORED);
   assert_fails(dist_run(strategy, copy_and_refuse, NULL, NULL), DIST_UNIMPLEMENTED,
-               "numerics REPRODUCIBLE of all_reduce PROD f32");
+               "numerics REPRODUCIBLE does not support all_reduce PROD f32");
   /* From outside too. */
   float pair[2] = {1, 2};
   const dist_tensor complex = {pair, DIST_COMPLEX64, 0, NULL, NULL};

@@ -44,14 +44,14 @@ static void checks_come_in_order(void **state) {
     int32_t devices;
     const char *words;
   } cases[] = {
-      {{3, 5, 7}, 3, {2, 2}, 2, 9, "2 partition dimensions; the tensor has 3"},
+      {{3, 5, 7}, 3, {2, 2}, 2, 9, "2 partition dimensions, but the tensor has 3"},
       {{3, 5, 7},
        3,
        {2, 2, 2},
        3,
        4,
-       "dimension 0 of the tensor, 3, must be divisible by the partition's, 2"},
-      {{4, 5, 7}, 3, {2, 2, 2}, 3, 4, "dimension 1 of the tensor, 5"},
+       "dimension 0 of the tensor is 3, which is not divisible by the partition's 2"},
+      {{4, 5, 7}, 3, {2, 2, 2}, 3, 4, "dimension 1 of the tensor is 5"},
       {{4, 4, 8},
        3,
        {2, 2, 2},
@@ -59,7 +59,7 @@ static void checks_come_in_order(void **state) {
        4,
        "product of the partition dimensions must be the number of logical devices, 4"},
       {{4, 4}, 2, {2, 2}, 2, 8, "logical devices, 8"},
-      {{4}, 1, {0}, 1, 1, "must be divisible"},
+      {{4}, 1, {0}, 1, 1, "not divisible"},
       {{-1}, 1, {0}, 1, 1, "product"},
       {{4}, 1, {-1}, 1, 1, "product"},
       {{4, 4}, 2, {-2, -2}, 2, 4, "product"},
@@ -67,7 +67,7 @@ static void checks_come_in_order(void **state) {
       {{0, 0, 0}, 3, {INT64_MAX, INT64_MAX, 4}, 3, 4, "product"}, /* 4 in 64 bits */
       {{0, 0}, 2, {1LL << 32, 1LL << 32}, 2, 1, "product"},       /* 0 in 64 bits */
       {{0}, 0, {0}, 0, 2, "product"},
-      {{0}, 0, {0}, 0, 1, "a scalar has nothing to split"},
+      {{0}, 0, {0}, 0, 1, "a scalar cannot be split"},
   };
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
     const dist_partition partition =
@@ -144,7 +144,7 @@ static void one_device_may_have_it_all(void **state) {
   assert_int_equal(elements, 0);
   for (int32_t d = -1; d <= 3; d += 4) {
     partition.logical_device = d;
-    assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "a replica has 3");
+    assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "A replica has 3");
   }
   partition.spmd = 1; /* first of all */
   assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "SPMD");
@@ -163,7 +163,7 @@ static void wrong_partitions(void **state) {
   int64_t begin[2], size[2];
   dist_partition partition = split(shape, 17, shape, 17, 1);
   assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT,
-               "17 dimensions; it may have at most 16");
+               "17 dimensions, but may have at most 16");
   partition = split(shape, 16, shape, 16, 1);
   assert_ok(dist_partition_check(&partition));
   partition = split(huge, 2, shape, 2, 1);

@@ -136,9 +136,9 @@ static void distributed_values_have_a_component_for_each(void **state) {
   assert_int_equal(dist_value_size(spread), R);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(spread, r), items[r]);
   assert_null(dist_value_item(spread, R));
-  assert_fails_with(
-      dist_value_create_per_replica(*state, items, R - 1, &nested), DIST_INVALID_ARGUMENT,
-      "dist_value_create_per_replica(): n is 2, but the strategy has 3 replicas; give one item for each");
+  assert_fails_with(dist_value_create_per_replica(*state, items, R - 1, &nested), DIST_INVALID_ARGUMENT,
+                    "dist_value_create_per_replica(): n is 2, but the strategy has 3 replicas. Pass one item "
+                    "for each replica.");
   dist_value *list = NULL;
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &list), DIST_OK);
   dist_value *const inside[R] = {items[0], list, items[2]};
@@ -146,12 +146,12 @@ static void distributed_values_have_a_component_for_each(void **state) {
   assert_non_null(strstr(dist_last_error(), "items[1] of a mirrored value holds distributed values"));
   dist_value *const missing[R] = {items[0], NULL, items[2]};
   assert_fails_with(dist_value_create_per_replica(*state, missing, R, &nested), DIST_INVALID_ARGUMENT,
-                    "items[1] of a per-replica value is NULL; every item must be a value");
+                    "items[1] of a per-replica value is NULL, but every item must be a value");
   assert_null(nested);
   dist_tensor tensor;
   assert_fails_with(dist_value_tensor(spread, &tensor), DIST_INVALID_ARGUMENT,
-                    "dist_value_tensor(): value is a per-replica value of 3, not a tensor; get its items by "
-                    "dist_value_item()");
+                    "dist_value_tensor(): value is a per-replica value of 3, not a tensor. Use "
+                    "dist_value_item() to get its items.");
   dist_value_release(list);
   dist_value_release(spread);
   dist_value_release(mirrored);
@@ -177,10 +177,10 @@ static void dictionaries_are_in_order_of_their_bytes(void **state) {
   dist_value *wrong = NULL;
   keys[4] = "a";
   assert_fails_with(dist_value_create_dict(*state, keys, items, 5, &wrong), DIST_INVALID_ARGUMENT,
-                    "a dictionary has the key \"a\" twice; keys must differ");
+                    "a dictionary has the key \"a\" twice, but keys must be unique");
   keys[4] = NULL;
   assert_fails_with(dist_value_create_dict(*state, keys, items, 5, &wrong), DIST_INVALID_ARGUMENT,
-                    "keys[4] of a dictionary is NULL; a key must be text");
+                    "keys[4] of a dictionary is NULL, but a key must be text");
   assert_fails_with(dist_value_create_dict(*state, NULL, items, 5, &wrong), DIST_INVALID_ARGUMENT,
                     "dist_value_create_dict(): keys is NULL");
   assert_int_equal(dist_value_create_dict(*state, NULL, NULL, 0, &wrong), DIST_OK);

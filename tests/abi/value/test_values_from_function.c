@@ -88,7 +88,7 @@ static dist_status make_inside(dist_replica *replica, void *user_data) {
 static void components_inside_a_replica(void **state) {
   making m = {.strategy = *state, .fail_at = -1, .other_at = -1};
   assert_fails(dist_run(*state, make_inside, &m, NULL), DIST_FAILED_PRECONDITION,
-               "belongs to the cross-replica context");
+               "must be called in the cross-replica context");
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_ONE_DEVICE;
   m.strategy = strategy_with(options);

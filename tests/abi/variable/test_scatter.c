@@ -237,7 +237,7 @@ static void a_batch_has_leading_dimensions(void **state) {
   const float wanted[6] = {0, 10, 2, 20, 4, 5};
   assert_memory_equal(copy.data, wanted, sizeof wanted);
   assert_fails(dist_variable_scatter(strategy, variable, DIST_SCATTER_UPDATE, list), DIST_INVALID_ARGUMENT,
-               "give indexed slices");
+               "Pass indexed slices");
   dist_value_release(list);
   for (int i = 0; i < 2; i++) dist_value_release(parts[i]);
   dist_variable_destroy(variable);
@@ -257,7 +257,7 @@ static void what_does_not_fit_changes_nothing(void **state) {
     given.indices[2] = outside[i];
     assert_ok(slices_of(strategy, &given, &slices));
     assert_fails(dist_variable_scatter(strategy, variable, DIST_SCATTER_ADD, slices), DIST_INVALID_ARGUMENT,
-                 "is not in 0 .. 4");
+                 "is out of range. It must be 0 to 4.");
     dist_value_release(slices);
   }
   given = rows_of(0);

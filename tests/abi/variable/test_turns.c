@@ -135,7 +135,7 @@ static void a_run_is_waited_for(void **state) {
     const char *name = "";
     if (all_from_outside(&m, path, DIST_DEADLINE_EXCEEDED, &name) != DIST_DEADLINE_EXCEEDED)
       fail_msg("%s, %s: %s", threads_name(threads), name, dist_last_error());
-    assert_has(dist_last_error(), "has not ended within");
+    assert_has(dist_last_error(), "did not end within");
     atomic_store(&m.may_go, 1);
     pthread_join(thread, NULL);
     if (beside.status != DIST_OK) fail_msg("%s", beside.error.message);

@@ -94,7 +94,7 @@ static void every_replica_has_a_copy(void **state) {
   dist_tensor none;
   assert_fails_with(
       dist_variable_component(variable, R, &none), DIST_INVALID_ARGUMENT,
-      "dist_variable_component(): replica_id is 4; variable \"Variable\" has components 0 to 3");
+      "dist_variable_component(): replica_id is 4, but variable \"Variable\" has components 0 to 3");
   assert_int_equal(dist_variable_component(variable, -1, &none), DIST_INVALID_ARGUMENT);
   dist_variable_destroy(variable);
   dist_variable_destroy(NULL);
@@ -109,9 +109,10 @@ static void options_are_checked(void **state) {
   options.name = "steps";
   options.aggregation = DIST_AGGREGATION_MEAN;
   dist_variable *variable = NULL;
-  assert_fails_with(dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT,
-                    "variable \"steps\": a MEAN of i32 is no i32; use a floating-point dtype, or SUM or "
-                    "ONLY_FIRST_REPLICA");
+  assert_fails_with(
+      dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT,
+      "variable \"steps\": the MEAN of i32 values is not i32. Use a floating-point dtype, or SUM or "
+      "ONLY_FIRST_REPLICA.");
   options.aggregation = -1;
   assert_int_equal(dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT);
   assert_null(variable);
@@ -177,8 +178,9 @@ static void nothing_is_written_where_something_does_not_fit(void **state) {
   dist_value *list = NULL;
   assert_int_equal(dist_value_create_per_replica(*state, items, R, &spread), DIST_OK);
   assert_int_equal(dist_value_create_list(*state, items, 1, &list), DIST_OK);
-  assert_fails_with(dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_INVALID_ARGUMENT,
-                    "variable \"w\" is f32[2], but value is f32[3]; dtype and shape must be equal");
+  assert_fails_with(
+      dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_INVALID_ARGUMENT,
+      "variable \"w\" is f32[2], but value is f32[3]. Both must have the same dtype and shape.");
   assert_fails_with(
       dist_variable_assign(*state, variable, DIST_ASSIGN, list), DIST_INVALID_ARGUMENT,
       "value: a list cannot be assigned to variable \"w\"; give a tensor, or one for each replica");
@@ -200,8 +202,7 @@ static void another_strategys_variable_is_refused(void **state) {
   dist_value *value = value_of(*state, 1, 1);
   assert_fails_with(
       dist_variable_assign(*state, variable, DIST_ASSIGN, value), DIST_FAILED_PRECONDITION,
-      "variable \"theirs\" belongs to another strategy, and strategies do not mix: use it with the one that "
-      "made it");
+      "variable \"theirs\" belongs to another strategy. Use it with the strategy that created it.");
   dist_value_release(value);
   assert_int_equal(dist_strategy_destroy(other), DIST_OK);
   assert_copy(variable, 1, 1, 2);
@@ -261,7 +262,7 @@ static void updates_change_each_copy_with_its_own_arguments(void **state) {
   assert_int_equal(dist_last_error_info(&info), DIST_OK);
   assert_int_equal(info.replica, 2);
   assert_fails_with(dist_update(*state, variable, fail_without_words, NULL, NULL), DIST_NOT_FOUND,
-                    "the update function returned NOT_FOUND without a reason (dist_fail() gives one)");
+                    "the update function returned NOT_FOUND without a reason. Use dist_fail() to report one");
   dist_value_release(args);
   dist_value_release(spread);
   dist_variable_destroy(variable);

@@ -141,7 +141,7 @@ static void an_initial_function_is_called_once(void **state) {
   assert_fails(dist_variable_create(strategy, &initial, &options, &variable), DIST_INVALID_ARGUMENT,
                "both set");
   assert_fails(dist_variable_create(strategy, NULL, NULL, &variable), DIST_INVALID_ARGUMENT,
-               "initial is NULL");
+               "initial and options->initial_fn are both NULL");
   given.status = DIST_DATA_LOSS;
   assert_fails(dist_variable_create(strategy, NULL, &options, &variable), DIST_DATA_LOSS, "no seed");
   given.status = DIST_NOT_FOUND;
@@ -270,7 +270,7 @@ static void a_variable_knows_who_made_it(void **state) {
   dist_value *read = NULL;
   assert_fails(dist_variable_read(other, variable, &read), DIST_FAILED_PRECONDITION, "another strategy");
   assert_fails(dist_variable_assign(other, variable, DIST_ASSIGN, number), DIST_FAILED_PRECONDITION,
-               "do not mix");
+               "another strategy");
   const char *device = NULL;
   assert_ok(dist_variable_device(strategy, variable, R - 1, &device));
   assert_has(device, "CPU:2");

@@ -223,7 +223,7 @@ static void states_are_made_in_runs(void **state) {
   options.warm_up = see_inside;
   options.user_data = &in;
   assert_fails(dist_instances_open(strategy, &options), DIST_FAILED_PRECONDITION,
-               "dist_versions_publish() comes first");
+               "Call dist_versions_publish() first");
   in.expected = publish(in.s);
   assert_ok(dist_instances_open(strategy, &options));
   (void)publish(in.s);

@@ -40,7 +40,8 @@ static void numbers_and_errors(void **state) {
   dist_versions *versions = NULL;
   assert_fails(dist_versions_create(NULL, NULL), DIST_INVALID_ARGUMENT, "out_versions is NULL");
   dist_allocator half = {NULL, refusing_alloc, NULL};
-  assert_fails(dist_versions_create(&half, &versions), DIST_INVALID_ARGUMENT, "give both alloc and free");
+  assert_fails(dist_versions_create(&half, &versions), DIST_INVALID_ARGUMENT,
+               "only one of alloc and free is set");
   assert_null(versions);
   assert_int_equal(dist_versions_latest(NULL), 0);
   dist_versions_destroy(NULL);
@@ -62,7 +63,7 @@ static void numbers_and_errors(void **state) {
     assert_ok(dist_versions_await(s->versions, i, 0));
   }
   assert_fails(dist_versions_await(s->versions, 4, 0), DIST_INVALID_ARGUMENT,
-               "number is 4; the versions are 1 to 3");
+               "number is 4, but the published versions are 1 to 3");
   assert_fails(dist_versions_await(s->versions, 0, 0), DIST_INVALID_ARGUMENT, "number is 0");
   assert_ok(dist_run(strategy, refused_in_a_replica, s, NULL));
   /* Without a function and a number, and destroyed while one is there. */
@@ -175,7 +176,8 @@ static dist_status see_latest(dist_replica *replica, void *user_data) {
 static void leave_a_run(dist_strategy *strategy, late *l) {
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.timeout_ns = 1000000;
-  assert_fails(dist_run(strategy, be_late, l, &options), DIST_DEADLINE_EXCEEDED, "still inside");
+  assert_fails(dist_run(strategy, be_late, l, &options), DIST_DEADLINE_EXCEEDED,
+               "have not returned from their functions");
   gate_await(&l->at.inside, 1);
 }
 
@@ -224,7 +226,7 @@ static dist_status leave_a_device(dist_replica *replica, void *user_data) {
   options.timeout_ns = 1000000;
   dist_value *result = NULL;
   EXPECT_FAILS(dist_run_on_devices(replica, late_device, user_data, NULL, NULL, &options, &result),
-               DIST_DEADLINE_EXCEEDED, "still inside");
+               DIST_DEADLINE_EXCEEDED, "have not returned from their functions");
   return DIST_OK;
 }
 
@@ -371,7 +373,7 @@ static void a_strategy_without_memory(void **state) {
   /* Each series that it sees takes memory once; what there is serves again. */
   for (int i = 0; i < SERIES; i++) {
     atomic_store(&a.refuse_at, atomic_load(&a.requests));
-    assert_fails(dist_run(strategy, see_several, all, NULL), DIST_RESOURCE_EXHAUSTED, "no memory");
+    assert_fails(dist_run(strategy, see_several, all, NULL), DIST_RESOURCE_EXHAUSTED, "out of memory");
     atomic_store(&a.refuse_at, -1);
     if (i + 1 < SERIES) {
       series *fewer[SERIES];

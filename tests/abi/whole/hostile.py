@@ -181,9 +181,9 @@ NULL_IS_FINE_HERE = {
     ("dist_batcher_submit", "out_work"), ("dist_batcher_destroy", "batcher"),
 }
 # What a function says with valid arguments, where one process alone cannot have it succeed.
-REFUSED_ALONE = {"dist_strategy_reform": "the strategy has one worker alone",
+REFUSED_ALONE = {"dist_strategy_reform": "the strategy has only one worker",
                  "dist_coordinator_restore": "before the first closure",
-                 "dist_serve": "threads of its own"}
+                 "dist_serve": "its own threads"}
 # Not called so: what is asked for would be done, and has no end.
 ENDLESS = {("dist_parallel_for", "end", "INT64_MAX"), ("dist_parallel_for", "end", "((int64_t)1 << 62) + 1")}
 # A number of bytes, of which no memory holds half of the address space and more.

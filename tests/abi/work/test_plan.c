@@ -265,17 +265,17 @@ static dist_status refuse(dist_replica *replica, void *user_data) {
     for (size_t t = 0; t < l.n; t++) fill_tensor(&l, id, round, t);
     if (dist_work_test(plan, &done) != DIST_OK || !done || dist_work_wait(plan, 0) != DIST_OK)
       return dist_fail(DIST_INTERNAL, "it is under way before it has begun");
-    EXPECT(dist_work_ready(plan, 4), DIST_INVALID_ARGUMENT, "tensor is 4; the plan has 4");
+    EXPECT(dist_work_ready(plan, 4), DIST_INVALID_ARGUMENT, "tensor is 4, but the plan has 4");
     EXPECT(dist_work_ready(plan, SIZE_MAX), DIST_INVALID_ARGUMENT, "the plan has 4");
     if ((status = dist_work_ready(plan, 2)) != DIST_OK) return status;
-    EXPECT(dist_work_ready(plan, 2), DIST_FAILED_PRECONDITION, "ready already");
+    EXPECT(dist_work_ready(plan, 2), DIST_FAILED_PRECONDITION, "already ready");
     if ((status = dist_work_start(plan)) != DIST_OK) return status;
-    EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "under way");
+    EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "already started");
     for (size_t t = 0; t < l.n; t++) {
       for (int twice = 0; twice < 2; twice++) /* start() has made all of them ready */
-        EXPECT(dist_work_ready(plan, t), DIST_FAILED_PRECONDITION, "ready already");
+        EXPECT(dist_work_ready(plan, t), DIST_FAILED_PRECONDITION, "already ready");
     }
-    EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "under way");
+    EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "already started");
     if ((status = dist_work_wait(plan, 0)) != DIST_OK) return status;
     if ((status = look_at(&l, n, round)) != DIST_OK) return status;
   }
@@ -313,8 +313,8 @@ static dist_status expect_an_old_plan(dist_replica *replica, void *user_data) {
   training *g = user_data;
   const int32_t id = dist_replica_id(replica);
   for (int twice = 0; twice < 2; twice++) {
-    EXPECT(dist_work_start(g->plans[id]), DIST_FAILED_PRECONDITION, "plan it again");
-    EXPECT(dist_work_ready(g->plans[id], 0), DIST_FAILED_PRECONDITION, "plan it again");
+    EXPECT(dist_work_start(g->plans[id]), DIST_FAILED_PRECONDITION, "Plan it again");
+    EXPECT(dist_work_ready(g->plans[id], 0), DIST_FAILED_PRECONDITION, "Plan it again");
   }
   dist_work_destroy(g->plans[id]);
   g->plans[id] = NULL;
@@ -360,7 +360,8 @@ static void plans_that_differ(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   for (int what = 0; what < 3; what++) {
-    assert_fails(dist_run(strategy, disagree, &what, NULL), DIST_INVALID_ARGUMENT, "plan of all_reduce");
+    assert_fails(dist_run(strategy, disagree, &what, NULL), DIST_INVALID_ARGUMENT,
+                 what == 2 ? "called all_reduce with tag" : "plan of all_reduce");
     assert_healthy(DIST_THREADS_CALLER, strategy);
   }
   assert_ok(dist_strategy_destroy(strategy));

@@ -330,12 +330,12 @@ static void strategies_and_groups_outlive_their_works(void **state) {
   leftover all = {NULL, {NULL}}, some = {group, {NULL}};
   assert_ok(dist_run(strategy, leave_a_handle, &all, NULL));
   assert_ok(dist_run(strategy, leave_a_handle, &some, NULL));
-  assert_fails(dist_group_destroy(group), DIST_FAILED_PRECONDITION, "works of the group are left");
+  assert_fails(dist_group_destroy(group), DIST_FAILED_PRECONDITION, "the group still has works");
   dist_work_destroy(some.works[0]);
-  assert_fails(dist_group_destroy(group), DIST_FAILED_PRECONDITION, "works of the group are left");
+  assert_fails(dist_group_destroy(group), DIST_FAILED_PRECONDITION, "the group still has works");
   dist_work_destroy(some.works[1]);
   assert_ok(dist_group_destroy(group));
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "works of the strategy are left");
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "the strategy still has works");
   assert_healthy(DIST_THREADS_CALLER, strategy); /* it is as it was */
   for (int r = 0; r < 2; r++) dist_work_destroy(all.works[r]);
   assert_ok(dist_strategy_destroy(strategy));

@@ -37,10 +37,10 @@ typedef struct expectation {
 } expectation;
 
 static const expectation table[FAULTS] = {
-    {"other tag", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
-    {"other op", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
-    {"other length", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
-    {"other collective", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
+    {"other tag", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 called", 1, 0, 1},
+    {"other op", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 called", 1, 0, 1},
+    {"other length", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 called", 1, 0, 1},
+    {"other collective", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 called", 1, 0, 1},
     {"other order", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},
     {"blocks", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},
     {"plans", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},
@@ -378,7 +378,7 @@ static void every_allocation_fails_once(void **state) {
       refusals += refused;
       if (status != DIST_OK) {
         assert_true(refused);
-        assert_fails(status, DIST_RESOURCE_EXHAUSTED, "no memory");
+        assert_fails(status, DIST_RESOURCE_EXHAUSTED, "out of memory");
       }
       atomic_store(&l.refuse_at, -1);
       assert_ok(dist_run(strategy, use_memory, group, NULL)); /* nothing of the failure is left */

@@ -280,7 +280,7 @@ static const outcome outcomes[TROUBLES] = {
     {"returns", DIST_ABORTED, DIST_ABORTED, "replica 2 returned early"},
     {"cancels", DIST_CANCELLED, DIST_CANCELLED, "cancel"},
     {"signals", DIST_CANCELLED, DIST_CANCELLED, "enough of it"},
-    {"misfits", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 2 came for"},
+    {"misfits", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 2 called"},
     {"fails", DIST_DATA_LOSS, DIST_ABORTED, "replica 2 failed with DATA_LOSS: no rows"},
 };
 
@@ -463,7 +463,7 @@ static void growth_that_fails(void **state) {
       const dist_status status = dist_run(strategy, issue_lists, NULL, NULL);
       refused = atomic_load(&l.requests) > atomic_load(&l.refuse_at);
       if (refused)
-        assert_fails(status, DIST_RESOURCE_EXHAUSTED, "no memory");
+        assert_fails(status, DIST_RESOURCE_EXHAUSTED, "out of memory");
       else
         assert_ok(status);
       atomic_store(&l.refuse_at, -1);

@@ -403,7 +403,7 @@ static void survivors_are_numbered_anew(void **state) {
     says(&all, 2, "worker 2 of 2, replicas 2 to 3 of 4, generation 1, 0 joined, 1 left");
     for (int w = 0; w < WORKERS; w += 2) {
       says(&all, w, "8 of 24 rows");
-      says(&all, w, "the dataset's strategy has ended or re-formed its workers");
+      says(&all, w, "the strategy of the dataset has shut down or re-formed its workers");
       says(&all, w, "12 of 24 rows");
       says(&all, w, "went well");
     }
@@ -415,8 +415,8 @@ static void a_lost_leader_ends_the_job(void **state) {
   (void)state;
   job all;
   start_and_kill(&all, "explicit", short_lease, 0, SIGKILL);
-  says(&all, 1, "worker 0, which says who takes part, is lost (");
-  says(&all, 2, "worker 0, which says who takes part, is lost (");
+  says(&all, 1, "worker 0, which forms the group of workers, is lost (");
+  says(&all, 2, "worker 0, which forms the group of workers, is lost (");
   assert_int_equal(end_of(&all.processes[0]), 128 + SIGKILL);
 }
 
@@ -424,7 +424,7 @@ static void too_few_wait_for_more(void **state) {
   (void)state;
   job all;
   start_and_kill(&all, "all or nobody", short_lease, 2, SIGKILL);
-  says(&all, 0, " of at least 3 workers have come");
+  says(&all, 0, " of at least 3 workers have arrived");
   says(&all, 0, "worker 0 of 2");
   says(&all, 1, "worker 1 of 2, replicas 2 to 3 of 4, generation 1");
   assert_int_equal(end_of(&all.processes[2]), 128 + SIGKILL);

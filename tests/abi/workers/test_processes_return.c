@@ -109,7 +109,7 @@ static void worker_0_that_was_started_again_has_ended_the_job(void **state) {
   kill_and_start(&all, 0, one_replica);
   for (int w = 1; w < 3; ++w) order(&all.processes[w], 'r');
   for (int w = 1; w < 3; ++w) says(&all.processes[w], "run: ");
-  all_say(&all, 1, 'f', "worker 0 was started again: the job that worker");
+  all_say(&all, 1, 'f', "worker 0 was restarted, so the job of worker");
   /* All of it anew, as dist-launch would. */
   for (int w = 1; w < 3; ++w) {
     order(&all.processes[w], 'q');
@@ -132,10 +132,10 @@ static void a_worker_with_other_replicas_is_refused_and_the_job_goes_on(void **s
   all.n = 2;
   process *other = &all.processes[2];
   order(other, 'r');
-  says(other, "the job has gone on without worker 2: dist_strategy_reform() asks to be let in");
+  says(other, "the job has continued without worker 2. Call dist_strategy_reform() to rejoin it.");
   order(other, 'f');
   says(other, "reform: UNAVAILABLE");
-  says(other, "worker 2 has 3 replicas, and worker 0 was told that it has 1: give it as many");
+  says(other, "worker 2 has 3 replicas, but worker 0 expects 1.");
   /* Nobody waits for it. */
   all_say(&all, 0, 'd', "due: 0");
   all_say(&all, 0, 'r', "run: OK");
@@ -154,7 +154,7 @@ static void who_stood_still_while_it_waited_is_let_in(void **state) {
   start_as(&all, 2, 2, "play", one_replica);
   process *late = &all.processes[2];
   order(late, 'r');
-  says(late, "gone on without worker 2");
+  says(late, "continued without worker 2");
   order(late, 'f');
   all.n = 2;
   await_due(&all, 0, 1);
@@ -177,7 +177,7 @@ static void it_is_due_where_worker_0_is_lost(void **state) {
   await_due(&all, 1, 0);
   order(&all.processes[1], 'f');
   says(&all.processes[1], "reform: UNAVAILABLE");
-  says(&all.processes[1], "worker 0, which says who takes part, is lost");
+  says(&all.processes[1], "worker 0, which forms the group of workers, is lost");
   order(&all.processes[1], 'q');
   assert_int_equal(end_of(&all.processes[1]), 0);
 }

@@ -241,7 +241,7 @@ static void whoever_says_that_it_is_a_worker_changes_nothing(void **state) {
   start_as(&twice, 0, 1, "compute", knows);
   assert_int_equal(end_of(&twice.processes[0]), 1);
   assert_non_null(strstr(twice.processes[0].text, "in use"));
-  intrude(&all, 1, "open sesame", "second start");
+  intrude(&all, 1, "open sesame", "a second process for it");
   intrude(&all, 1, "open barley", "secret");
   it_goes_on(&all);
   /* Clusters with one worker more, and with another one in the place of worker 1. */
@@ -252,7 +252,7 @@ static void whoever_says_that_it_is_a_worker_changes_nothing(void **state) {
   intrude(&larger, 2, "open sesame", "3 workers at worker");
   job other = all;
   snprintf(other.addresses[1], sizeof other.addresses[1], "%s", spare.addresses[0]);
-  intrude(&other, 1, "open sesame", "another cluster");
+  intrude(&other, 1, "open sesame", "differs from the one at worker");
   it_ends(&all);
 }
 

@@ -247,7 +247,7 @@ static void a_worker_that_cannot_write_its_shard_is_told_to_all(void **state) {
   snprintf(folder, sizeof folder, "%s/other", s.folder);
   assert_int_equal(mkdir(folder, 0777), 0);
   s.name[2] = "/other/index";
-  check_all_fail(&s, "all workers need to have the same folder");
+  check_all_fail(&s, "All workers must see the same folder");
   files_in(folder, 1);
   assert_int_equal(rmdir(folder), 0);
   /* One that does not shard. */

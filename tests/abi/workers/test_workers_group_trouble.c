@@ -143,7 +143,7 @@ static void who_disagrees_is_named(void **state) {
     char words[128];
     play_trouble(s, OTHER_OP, members[i]);
     snprintf(words, sizeof words,
-             "all_reduce #2 (tag apart) of group 1: the workers disagree: worker %d came for all_reduce MAX",
+             "all_reduce #2 (tag \"apart\") of group 1: worker %d called all_reduce MAX",
              (int)members[i] / 2);
     expect(s, DIST_INVALID_ARGUMENT, words);
   }
@@ -370,7 +370,7 @@ static void who_is_no_member_is_told_so(void **state) {
   for (int32_t me = 0; me < ALL; ++me) {
     char words[64];
     if (me == 1 || me == 4) continue;
-    snprintf(words, sizeof words, "replica %d is no member of options->group", (int)me);
+    snprintf(words, sizeof words, "replica %d is not a member of options->group", (int)me);
     assert_int_equal(s->statuses[me], DIST_INVALID_ARGUMENT);
     assert_has(s->reports[me].message, words);
   }

@@ -301,8 +301,8 @@ static void who_does_not_make_the_same_group_is_told(void **state) {
     assert_null(own[w].of[w]);
     assert_has(threads[w].error.message, "dist_group_create(): ");
     assert_has(threads[w].error.message,
-               "worker 1 came for all_reduce with tag \"group of replicas 0, 2-3\"");
-    assert_has(threads[w].error.message, "expected all_reduce with tag \"group of replicas 0, 2, 4\"");
+               "worker 1 called all_reduce with tag \"group of replicas 0, 2-3\"");
+    assert_has(threads[w].error.message, "called all_reduce with tag \"group of replicas 0, 2, 4\"");
     assert_string_equal(threads[w].error.message, threads[0].error.message);
     assert_has(threads[w].error.hint, "same groups on every worker");
   }
@@ -310,7 +310,7 @@ static void who_does_not_make_the_same_group_is_told(void **state) {
   own[1] = (shared_group){{0, 2, 5}, 3, {0}};
   on_workers(&all, create_own, own, threads);
   assert_int_equal(threads[1].status, DIST_INVALID_ARGUMENT);
-  assert_has(threads[1].error.message, "replica_ids[2] is 5; this strategy's replicas are 0 to 4");
+  assert_has(threads[1].error.message, "replica_ids[2] is 5, but this strategy's replicas are 0 to 4");
   for (int w = 0; w < 3; w += 2) {
     assert_int_equal(threads[w].status, DIST_ABORTED);
     assert_has(threads[w].error.message, "replica_ids[2] is 5");

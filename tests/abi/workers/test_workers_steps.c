@@ -65,7 +65,7 @@ static void what_an_empty_batch_is_like_must_be_known(void **state) {
   for (int w = 0; w < all.n; ++w) {
     assert_int_equal(threads[w].status, DIST_FAILED_PRECONDITION);
     assert_has(threads[w].error.message,
-               w == 1 ? "this worker's source has no element" : "worker 1 is out of data");
+               w == 1 ? "this worker's source has no element" : "worker 1 has no more data");
   }
   end_workers(&all);
 }
@@ -323,7 +323,8 @@ static void a_dataset_outlives_its_strategy(void **state) {
   assert_ok(make_dataset(all.strategies[0], 0, &p, &dataset));
   assert_ok(dist_iterator_create(dataset, &iterator));
   end_workers(&all);
-  assert_fails(dist_iterator_next(iterator, &batch), DIST_FAILED_PRECONDITION, "strategy has ended");
+  assert_fails(dist_iterator_next(iterator, &batch), DIST_FAILED_PRECONDITION,
+               "the strategy of the dataset has shut down");
   dist_iterator_destroy(iterator);
   dist_dataset_destroy(dataset);
 }

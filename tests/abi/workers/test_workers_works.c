@@ -294,7 +294,7 @@ static void trouble_is_told_and_passes(void **state) {
     const char *words;
     int planned;
   } cases[] = {
-      {leave_at_once, 0, DIST_ABORTED, "(tag grads): worker 1 returned early", 0},
+      {leave_at_once, 0, DIST_ABORTED, "(tag \"grads\"): worker 1 returned early", 0},
       {fail_at_once, 0, DIST_ABORTED, "the disk is gone", 0},
       {gather_instead, 0, DIST_INVALID_ARGUMENT, "worker 1", 0},
       {come_when_it_is_over, 20000000, DIST_DEADLINE_EXCEEDED, "worker 1", 0},

@@ -20,7 +20,7 @@ constexpr int64_t kLongestTable = 400;
 // Where each replica is when one of them fails is the moment's, and so is how long a worker has waited.
 std::string error_literal() {
   const std::string_view text = dist_last_error();
-  for (const std::string_view words : {"has left its function", "the deadline of "}) {
+  for (const std::string_view words : {"Details: ", "did not arrive within ", "the deadline of "}) {
     if (text.find(words) != text.npos) return "?";
   }
   return text_literal(text.data());

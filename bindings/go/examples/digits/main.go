@@ -43,7 +43,7 @@ func main() {
 	case "reproducible":
 		o.reproducible = true
 	default:
-		log.Fatalf("-numerics is %q: ordered or reproducible was expected", *numerics)
+		log.Fatalf("-numerics is %q, but must be ordered or reproducible", *numerics)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -14,13 +14,15 @@ record Options(Path models, String file, int port, int replicas, Duration drain,
     static final long[] BUCKETS = {16, 32, 64, 128, Model.MOST_TOKENS};
 
     private static final String USAGE = """
-            usage: inference_host [OPTIONS] MODELS FILE     serves MODELS/FILE on 127.0.0.1
-              -p PORT      0: any that is free, which is printed (0)
-              -r REPLICAS  0: one for each CPU (0)
-              -q REQUESTS  that may wait (256)
-              -b TEXTS     that are encoded together, 1 to 64 (8)
-              -d MICROSECONDS that a text waits for others while a replica is free (0)
-              -t MILLISECONDS that requests have to end after SIGTERM (10000)
+            usage: inference_host [OPTIONS] MODELS FILE     Serves MODELS/FILE on 127.0.0.1
+              -p PORT          Port; 0 = any free port, which is printed (default 0)
+              -r REPLICAS      Number of replicas; 0 = one for each CPU (default 0)
+              -q REQUESTS      Maximum number of queued requests (default 256)
+              -b TEXTS         Maximum number of texts in a batch, 1 to 64 (default 8)
+              -d MICROSECONDS  How long a text waits for others if a replica is idle
+                               (default 0)
+              -t MILLISECONDS  How long requests may take to complete after SIGTERM
+                               (default 10000)
             """;
 
     /** An option: what it is where it is not given, and its bounds. */

@@ -55,7 +55,10 @@ public final class DistException extends RuntimeException {
     }
 
     private static String withHint(String message, String hint) {
-        return hint.isEmpty() ? message : message + ". Hint: " + hint;
+        if (hint.isEmpty() || message.contains(hint)) {
+            return message;
+        }
+        return message + (message.endsWith(".") ? " Hint: " : ". Hint: ") + hint;
     }
 
     DistException(Status status, String message) {

@@ -91,7 +91,7 @@ final class ExecutorRun extends RunCall {
             if (kwargs != null && kwargs.kind() != ValueKind.DICT) {
                 throw new DistException(Status.INVALID_ARGUMENT,
                         "kwargs is " + kwargs.describe()
-                                + "; a run takes a dictionary of named arguments, or null");
+                                + ", but must be a dictionary of named arguments, or null");
             }
             long[] out = new long[1];
             DistModule.dist_value_create_tuple(uses.of(strategy), items, items.length, out);

@@ -150,7 +150,7 @@ public final class Replica extends DeviceContext {
 
     private String whyNot(Thread here) {
         if (ended) {
-            return " is not running: its handle is valid inside its function only";
+            return " is not running. Its handle is valid only inside its function.";
         }
         return here != thread ? " is that of the thread that its function runs on, " + thread.getName()
                               : " waits for its logical devices: use what their function gets";

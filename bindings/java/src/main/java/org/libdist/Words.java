@@ -14,7 +14,7 @@ import java.util.stream.Stream;
  * program's own stay as they are: what is quoted, and tags.
  */
 final class Words {
-    private static final Pattern C_WORD = Pattern.compile("\"[^\"]*\"|\\(tag [^)]*\\)"
+    private static final Pattern C_WORD = Pattern.compile("\"[^\"]*\"|\\(tag \"[^)]*\"\\)"
             + "|\\bdist_(?<name>[a-z0-9_]+)"
             + "|\\bDIST_(?<constant>[A-Z0-9_]*)(?:\\.\\.\\.)?"
             + "|\\bNULL\\b"

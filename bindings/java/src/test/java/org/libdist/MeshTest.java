@@ -206,7 +206,7 @@ final class MeshTest {
                 device.allReduce(ReduceOp.SUM, List.of(row), NONE.group(group));
                 ints(row, 9 * (me / 3) + 3);
                 DistException none = thrown(DistException.class, () -> device.deviceAxis("z"));
-                check(none.getMessage().contains("the axes are \"row\", \"column\""), none.getMessage());
+                check(none.getMessage().contains("The axes are \"row\", \"column\""), none.getMessage());
                 thrown(NullPointerException.class, () -> device.deviceAxisGroup(null));
                 long[] sum = new long[1];
                 device.parallelFor(0, 100, 10, (begin, end) -> {

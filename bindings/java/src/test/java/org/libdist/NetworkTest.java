@@ -310,7 +310,7 @@ final class NetworkTest {
     private static void reforms() {
         for (StrategyOptions alone : List.of(StrategyOptions.DEFAULT.replicas(2), apart(1))) {
             try (Strategy strategy = new Strategy(alone)) {
-                refused(Status.FAILED_PRECONDITION, "Strategy.reform(): the strategy has one worker alone",
+                refused(Status.FAILED_PRECONDITION, "Strategy.reform(): the strategy has only one worker",
                         strategy::reform);
                 equal(false, strategy.reformDue());
                 Properties p = strategy.query();

@@ -182,7 +182,7 @@ final class RpcTest {
         Map<String, List<?>> expected = Map.of("fails", List.of(Status.NOT_FOUND, "no row 7"), "throws",
                 List.of(Status.UNKNOWN, "java.io.IOException: boom"), "overflows",
                 List.of(Status.UNKNOWN, "StackOverflowError"), "nowhere",
-                List.of(Status.NOT_FOUND, "there is no method nowhere"), "close",
+                List.of(Status.NOT_FOUND, "the server has no method nowhere"), "close",
                 List.of(Status.FAILED_PRECONDITION, "RpcServer.close: this thread is in one of the server's methods"));
         expected.forEach((method, how) -> {
             refused((Status) how.get(0), (String) how.get(1), () -> pair.client.call(method, pair.text("7")));
@@ -267,7 +267,7 @@ final class RpcTest {
         }
         RemoteValue remote = pair.client.begin("wait");
         for (Duration each : List.of(Duration.ZERO, SOON, SOON)) { // the end of the wait is not that of the call
-            refused(Status.DEADLINE_EXCEEDED, "the call goes on", () -> remote.get(each));
+            refused(Status.DEADLINE_EXCEEDED, "The call continues to run", () -> remote.get(each));
         }
         check(!remote.ready());
         pair.open.countDown();
@@ -372,7 +372,7 @@ final class RpcTest {
         pair.await(pair.inside, 2);
         pair.client.close();
         refused(Status.CANCELLED, "the client is closed", () -> result(call));
-        refused(Status.CANCELLED, "the client has ended", remote::get);
+        refused(Status.CANCELLED, "the client has been closed", remote::get);
         pair.await(pair.ended, 2);
         remote.close();
     }

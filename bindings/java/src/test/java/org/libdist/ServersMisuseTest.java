@@ -122,7 +122,7 @@ final class ServersMisuseTest {
             ScheduleOptions soon = ScheduleOptions.DEFAULT.timeout(SOON);
             refused(Status.DEADLINE_EXCEEDED, "place in the queue", () -> job.coordinator.schedule("which", null, soon));
             refused(Status.DEADLINE_EXCEEDED, "waiting for closures", () -> job.coordinator.join(SOON));
-            refused(Status.DEADLINE_EXCEEDED, "goes on", () -> server.join(SOON));
+            refused(Status.DEADLINE_EXCEEDED, "continues to run", () -> server.join(SOON));
             try (Cancel cancel = new Cancel()) {
                 ScheduleOptions options = ScheduleOptions.DEFAULT.timeout(noLimit).cancel(cancel);
                 List<Tap.Test> cancelled = List.of(() -> job.coordinator.schedule("which", null, options),
@@ -229,7 +229,7 @@ final class ServersMisuseTest {
                     Thread.sleep(10);
                 }
                 check(!remote.ready());
-                refused(Status.DEADLINE_EXCEEDED, "goes on", () -> ps.join(Duration.ZERO));
+                refused(Status.DEADLINE_EXCEEDED, "continues to run", () -> ps.join(Duration.ZERO));
                 job.open.countDown();
                 equal(ValueKind.NONE, remote.get().kind());
                 remote = null;
@@ -296,7 +296,7 @@ final class ServersMisuseTest {
                     () -> coordinator.scatter("v", Scatter.BATCH_UPDATE, Value.createNone(job.values)));
             thrown(IllegalArgumentException.class, () -> coordinator.schedule("a\0b", null));
             thrown(IllegalArgumentException.class, () -> coordinator.read("v", "a\0b"));
-            refused(Status.FAILED_PRECONDITION, "coordinator is left; close it first", job.strategy::close);
+            refused(Status.FAILED_PRECONDITION, "strategy still has a coordinator; close it first", job.strategy::close);
             refused(Status.INVALID_ARGUMENT, "StrategyKind.PARAMETER_SERVER", () -> Coordinator.create(job.values));
             refused(Status.FAILED_PRECONDITION, "started", () -> server.register("late", (closure, arguments) -> null));
             refused(Status.FAILED_PRECONDITION, "started before", server::start);
@@ -320,7 +320,7 @@ final class ServersMisuseTest {
             try (Server named = new Server(ClusterSpec.of(Map.of("ps", List.of("127.0.0.1:0"))), "ps", OptionalInt.of(0),
                          ServerOptions.DEFAULT.startTimeout(Duration.ofMillis(1)))) {
                 named.start();
-                refused(Status.DEADLINE_EXCEEDED, "no coordinator has come", named::join);
+                refused(Status.DEADLINE_EXCEEDED, "no coordinator connected", named::join);
             }
         }
     }

@@ -236,7 +236,7 @@ final class ServersTest {
             String first = job.servers.get(0).writeTrace();
             check(first.contains("\"libdist ps 0\""), first);
             // The servers end with their coordinator.
-            refused(Status.DEADLINE_EXCEEDED, "goes on", () -> job.servers.get(0).join(Duration.ZERO));
+            refused(Status.DEADLINE_EXCEEDED, "continues to run", () -> job.servers.get(0).join(Duration.ZERO));
             job.coordinator.close();
             job.servers.forEach(Server::join);
         }

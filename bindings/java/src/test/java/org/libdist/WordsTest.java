@@ -95,8 +95,8 @@ final class WordsTest {
                 {"use DIST_F32 or another DIST_... type", "use DType.F32 or another DType type"},
                 {"dist_strategy_destroy(): groups are left; destroy them first, or \"destroy it first\"",
                         "Strategy.close(): groups are left; close them first, or \"destroy it first\""},
-                {"all_reduce #1 (tag num_replicas NULL): variable \"timeout_ns\" of my_model is NULL",
-                        "all_reduce #1 (tag num_replicas NULL): variable \"timeout_ns\" of my_model is null"},
+                {"all_reduce #1 (tag \"num_replicas NULL\"): variable \"timeout_ns\" of my_model is NULL",
+                        "all_reduce #1 (tag \"num_replicas NULL\"): variable \"timeout_ns\" of my_model is null"},
         };
         for (String[] pair : pairs) {
             equal(pair[1], Words.of(pair[0]));
