@@ -107,12 +107,13 @@ class StrategyExtended(Refusing):
     def _run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], options: Any = None) -> Any:
         crossing = Crossing(self._native)
 
-        def body(_: libdist.Replica, *positional: Any, **named: Any) -> Any:
-            return crossing.carry(fn(*crossing.take(positional), **crossing.take(named)))
+        def body(replica: libdist.Replica, *positional: Any, **named: Any) -> Any:
+            result = fn(*crossing.take(positional, tuple(args)), **crossing.take(named, kwargs))
+            return crossing.carry_result(replica.id, result)
 
-        given = crossing.carry(tuple(args)), crossing.carry(kwargs)
+        given = crossing.carry(tuple(args)), crossing.carry_named(kwargs)
         native_options = {} if options is None else options._native()
-        return crossing.take(self._native.run_values(body, *given, **native_options))
+        return crossing.take_results(self._native.run_values(body, *given, **native_options))
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return self._run(fn, args, kwargs)
@@ -129,8 +130,9 @@ class StrategyExtended(Refusing):
             return copies if len(copies) > 1 else (value,)
         if isinstance(value, DistributedValues):
             return value.values
-        given = libdist.Value.of(self._native, Crossing(self._native).carry(value))
-        return tuple(from_native(item, self._native) for item in self._native.local_results(given))
+        crossing = Crossing(self._native)
+        given = libdist.Value.of(self._native, crossing.carry(value))
+        return tuple(crossing.take(item, value) for item in self._native.local_results(given))
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
@@ -219,12 +221,13 @@ class StrategyExtended(Refusing):
 
         def change(place: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
             copy = Copy(variable, max(place.replica - self._native.local_replicas.start, 0))
-            return crossing.carry(fn(copy, *crossing.take(positional), **crossing.take(named)))
+            result = fn(copy, *crossing.take(positional, args), **crossing.take(named, kwargs))
+            return crossing.carry_result(place.replica, result)
 
-        given = crossing.carry(args), crossing.carry(kwargs)
+        given = crossing.carry(args), crossing.carry_named(kwargs)
         replica = libdist.get_replica() if inside else None
         native = self._native.update_values if replica is None else replica.update
-        return crossing.take(native(variable._native, change, *given, group=group))
+        return crossing.take_results(native(variable._native, change, *given, group=group))
 
     def update_non_slot(
         self,
@@ -236,12 +239,14 @@ class StrategyExtended(Refusing):
     ) -> Any:
         """Calls fn(*args, **kwargs) once for each device that variables are on."""
         crossing = Crossing(self._native)
+        named_arguments = dict(kwargs or {})
 
-        def change(_: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
-            return crossing.carry(fn(*crossing.take(positional), **crossing.take(named)))
+        def change(place: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
+            result = fn(*crossing.take(positional, tuple(args)), **crossing.take(named, named_arguments))
+            return crossing.carry_result(place.replica, result)
 
-        given = crossing.carry(tuple(args)), crossing.carry(dict(kwargs or {}))
-        return crossing.take(self._native.update_non_slot(change, *given, group=group))
+        given = crossing.carry(tuple(args)), crossing.carry_named(named_arguments)
+        return crossing.take_results(self._native.update_non_slot(change, *given, group=group))
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[None]:
         """Inside, new variables are placed with a variable."""

@@ -134,9 +134,10 @@ class Strategy(Refusing):
         crossing = Crossing(self._native)
 
         def make(context: libdist.ValueContext) -> Any:
-            return crossing.carry(value_fn(ValueContext(context.replica_id, context.num_replicas)))
+            value = value_fn(ValueContext(context.replica_id, context.num_replicas))
+            return crossing.carry_result(context.replica_id, value)
 
-        return crossing.take(self._native.values_from_function(make))
+        return crossing.take_results(self._native.values_from_function(make))
 
     # ---- input ------------------------------------------------------------------------------------------------------
 
