@@ -222,3 +222,7 @@ class Nests(unittest.TestCase):
             result = strategy.run(lambda: double(strategy.experimental_replicate_to_logical_devices(make())))  # noqa: B023
             self.assertEqual(shape_of(result), expected)
             self.assertEqual({float(leaf) for leaf in tf.nest.flatten(result)}, {2.0})
+
+
+if __name__ == "__main__":
+    unittest.main()

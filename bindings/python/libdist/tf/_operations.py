@@ -59,6 +59,14 @@ def add(x: Any, y: Any, name: Any = None) -> Any:
     return convert_to_tensor(x) + y
 
 
+def add_n(inputs: Any, name: Any = None) -> Any:
+    """The sum of the tensors of a list, element by element."""
+    given = list(inputs)
+    if not given:
+        raise ValueError("inputs must be a list of at least one tensor with the same dtype and shape")
+    return functools.reduce(add, given[1:], convert_to_tensor(given[0]))
+
+
 def square(x: Any, name: Any = None) -> Any:
     """x * x."""
     return tensor_of(np.square(convert_to_tensor(x)))

@@ -174,16 +174,25 @@ def _cross_device(ops: Optional[CrossDeviceOps]) -> Optional[libdist.CrossDevice
     return None if ops is None else ops._operations()
 
 
+def _logical_devices() -> Optional[list[str]]:
+    """The names of the logical devices that the program has configured; None without a configuration."""
+    from . import config
+
+    if config.configured_devices() is None:
+        return None
+    return [device.name.removeprefix("/device:") for device in config.list_logical_devices()]
+
+
 class MirroredStrategy(Strategy):
     """Replicas with a copy of each variable, which are kept equal. A replica is a host thread."""
 
     def __init__(
         self, devices: Optional[Sequence[str]] = None, cross_device_ops: Optional[CrossDeviceOps] = None
     ) -> None:
-        """devices: a name for each replica's place; None: as many replicas as this process may use CPUs."""
+        """devices: a name for each replica's device; None: those of tf.config.list_logical_devices()."""
         if devices is not None and not devices:
             raise ValueError("Got an empty `devices` list.")
-        names = None if devices is None else list(devices)
+        names = _logical_devices() if devices is None else list(devices)
         native = libdist.Strategy(len(names or ()), devices=names, cross_device=_cross_device(cross_device_ops))
         self._ops = cross_device_ops
         super().__init__(native)
