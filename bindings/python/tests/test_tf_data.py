@@ -141,7 +141,9 @@ class Distributed(unittest.TestCase):
         iterator, shapes, total = iter(distributed), [], 0.0
         while (batch := iterator.get_next_as_optional()).has_value():
             shapes.append([part.shape for part in batch.get_value().values])
-            total += float(self.strategy.reduce("SUM", self.strategy.run(tf.reduce_sum, (batch.get_value(),)), axis=None))
+            total += float(
+                self.strategy.reduce("SUM", self.strategy.run(tf.reduce_sum, (batch.get_value(),)), axis=None)
+            )
         self.assertEqual(shapes, [[(4, 1), (4, 1)]] * 2 + [[(4, 1), (0, 1)]])
         self.assertEqual(total, 190.0)
         reduced = distributed.reduce(0.0, lambda state, batch: state + self.strategy.reduce("SUM", batch, axis=[0, 1]))

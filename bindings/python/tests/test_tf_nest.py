@@ -209,7 +209,9 @@ class Nests(unittest.TestCase):
     def test_logical_devices(self):
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
         topology = tf.tpu.experimental.initialize_tpu_system(resolver)
-        assignment = tf.tpu.experimental.DeviceAssignment.build(topology, computation_shape=[1, 1, 1, 2], num_replicas=1)
+        assignment = tf.tpu.experimental.DeviceAssignment.build(
+            topology, computation_shape=[1, 1, 1, 2], num_replicas=1
+        )
         strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
         self.addCleanup(strategy.close)
 

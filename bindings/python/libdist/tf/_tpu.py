@@ -108,18 +108,25 @@ class TPUStrategy(MeshStrategy):
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Sequence[int]) -> Any:
         """Splits a tensor, or each of a nest, over the replica's logical devices.
 
-        It is for functions that run on every device: see on_logical_devices(). Outside of the replica's function it
-        reads as the tensor that it is.
+        Element-wise functions of NumPy, casts, reductions and tf.identity() run on every device with its part. An
+        index, numpy() and printing read the whole. Use on_logical_devices() for functions that need more than that.
+        Outside of the replica's function the result reads as the whole tensor.
         """
+        dimensions = list(partition_dimensions)
+        if any(isinstance(dimension, (list, tuple)) for dimension in dimensions):
+            raise ValueError(f"partition_dimensions must be an unnested list of ints, not {partition_dimensions!r}")
         given = _divided(self._native, tensor)
-        return restored(from_native(self._replica().split_to_logical_devices(given, partition_dimensions), self._native), tensor)
+        result = self._replica().split_to_logical_devices(given, dimensions)
+        return restored(from_native(result, self._native), tensor)
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
         """Gives a tensor, or each of a nest, to one of the replica's logical devices."""
         given = _divided(self._native, tensor)
-        return restored(from_native(self._replica().assign_to_logical_device(given, logical_device_id), self._native), tensor)
+        result = self._replica().assign_to_logical_device(given, logical_device_id)
+        return restored(from_native(result, self._native), tensor)
 
     def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
         """Gives a tensor, or each of a nest, to each of the replica's logical devices."""
         given = _divided(self._native, tensor)
-        return restored(from_native(self._replica().replicate_to_logical_devices(given), self._native), tensor)
+        result = self._replica().replicate_to_logical_devices(given)
+        return restored(from_native(result, self._native), tensor)
