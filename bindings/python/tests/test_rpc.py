@@ -61,7 +61,7 @@ class Rpc(unittest.TestCase):
             client.call("fail", "own")
         with self.assertRaisesRegex(Unknown, "KeyError: 'key'"):
             client.call("fail", "other")
-        with self.assertRaisesRegex(Unknown, "TypeError"):
+        with self.assertRaisesRegex(InvalidArgument, "TypeError"):
             client.call("fail")
         with self.assertRaisesRegex(InvalidArgument, "cannot be sent to another process"):
             client.call("object")
