@@ -19,7 +19,7 @@ of TensorFlow's that is not here is an AttributeError that says what to use.
 
 import numpy as _np
 
-from . import config, data, distribute, keras, metrics, nn, tpu, train
+from . import config, data, distribute, errors, keras, metrics, nn, tpu, train
 from ._composites import (
     IndexedSlices,
     RaggedTensor,
@@ -123,6 +123,7 @@ __all__ = [
     "data",
     "distribute",
     "dtypes",
+    "errors",
     "experimental",
     "float16",
     "float32",

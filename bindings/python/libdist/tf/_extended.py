@@ -14,7 +14,14 @@ from ._convert import Crossing, from_native, tensors
 from ._copies import Copy
 from ._missing import Refusing
 from ._nest import map_leaves, restored
-from ._options import CommunicationOptions, ReduceOp, native_op, reduce_options
+from ._options import (
+    CommunicationOptions,
+    ReduceOp,
+    communication_options,
+    native_op,
+    reduce_options,
+    run_options,
+)
 from ._values import DistributedValues
 from ._variable import Variable, is_variable
 
@@ -112,8 +119,7 @@ class StrategyExtended(Refusing):
             return crossing.carry_result(replica.id, result)
 
         given = crossing.carry(tuple(args)), crossing.carry_named(kwargs)
-        native_options = {} if options is None else options._native()
-        return crossing.take_results(self._native.run_values(body, *given, **native_options))
+        return crossing.take_results(self._native.run_values(body, *given, **run_options(options)))
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return self._run(fn, args, kwargs)
@@ -147,7 +153,7 @@ class StrategyExtended(Refusing):
         if self._overrides("_reduce_to"):
             self._cross_replica()
             op = ReduceOp[native_op(reduce_op).name]
-            return self._reduce_to(op, value, destinations, options or CommunicationOptions())
+            return self._reduce_to(op, value, destinations, communication_options(options))
         return self._reduce_to(reduce_op, value, destinations, options)
 
     def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any) -> Any:
@@ -167,7 +173,7 @@ class StrategyExtended(Refusing):
         if self._overrides("_batch_reduce_to"):
             self._cross_replica()
             op = ReduceOp[native_op(reduce_op).name]
-            return self._batch_reduce_to(op, value_destination_pairs, options or CommunicationOptions())
+            return self._batch_reduce_to(op, value_destination_pairs, communication_options(options))
         if self._overrides("_reduce_to"):
             return [self.reduce_to(reduce_op, value, where, options) for value, where in value_destination_pairs]
         return self._batch_reduce_to(reduce_op, value_destination_pairs, options)

@@ -26,6 +26,7 @@ from ._options import (
     ValueContext,
     native_op,
 )
+from ._options import communication_options as checked_options
 from ._variable import Variable
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         found = native_of(resolver)
         if found is None:
             raise TypeError(f"cluster_resolver is a tf.distribute.cluster_resolver.ClusterResolver, not {resolver!r}")
-        options = communication_options or CommunicationOptions()
+        options = checked_options(communication_options)
         native = libdist.Strategy(
             kind=libdist.StrategyKind.MULTI_WORKER_MIRRORED,
             communication=options._communication_options(),
