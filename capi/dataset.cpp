@@ -278,7 +278,7 @@ dist_status dist_dataset_reduce(dist_dataset* dataset, dist_value* initial, dist
     DIST_TRY(require(out_state, kCall, "out_state"));
     DIST_TRY(check_may_pass(*unwrap_dataset(dataset), kCall));
     ValueRef state = ValueRef::share(unwrap(initial));
-    DIST_TRY(reduce_pass(*unwrap_dataset(dataset), next_batch, fn, user_data, &state));
+    DIST_TRY(reduce_pass(*unwrap_dataset(dataset), next_batch_or_rest, fn, user_data, &state));
     *out_state = wrap(state.take());
     return kOk;
   });

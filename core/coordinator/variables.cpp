@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coordinator: its variables, where their parts are placed, and how host threads access them.
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "core/base/tensor.hpp"
@@ -43,6 +45,27 @@ Status count_parts(const RemoteVariable& variable, std::span<const int64_t> part
   return kOk;
 }
 
+// Finds the variable to colocate with. If the name is that of a part, like "w/part_1", *part is the number of
+// the part, and otherwise -1.
+Status find_neighbor(const Directory& directory, const char* name, const RemoteVariable** out,
+                     int64_t* part) {
+  constexpr std::string_view kPart = "/part_";
+  *part = -1;
+  const Status found = directory.find(name, out);
+  const std::string_view text(name);
+  const std::size_t at = text.rfind(kPart);
+  if (found.ok() || at == std::string_view::npos) return found;
+  const std::string_view digits = text.substr(at + kPart.size());
+  int64_t number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool good = error == std::errc() && end == digits.data() + digits.size() && number >= 0 &&
+                    directory.find(text.substr(0, at), out).ok() &&
+                    number < static_cast<int64_t>((*out)->parts.size());
+  if (!good) return directory.find(name, out);  // the message has the name as it was given
+  *part = number;
+  return kOk;
+}
+
 }  // namespace
 
 // Assigns parts to the servers round robin, variable by variable, in TensorFlow's order.
@@ -54,17 +77,20 @@ Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions&
           variable->name.c_str(), Shown(options.colocate_with).c_str());
     }
     const RemoteVariable* other = nullptr;
-    DIST_TRY(directory_.find(options.colocate_with, &other));
+    int64_t neighbor = -1;
+    DIST_TRY(find_neighbor(directory_, options.colocate_with, &other, &neighbor));
     const int64_t rows = variable->shape.empty() ? 1 : variable->shape[0];
     const int64_t others = other->shape.empty() ? 1 : other->shape[0];
-    if (other->parts.size() > 1 && (variable->shape.empty() || rows != others)) {
+    if (neighbor < 0 && other->parts.size() > 1 && (variable->shape.empty() || rows != others)) {
       return invalid_argument(
           "variable \"%s\" has %lld rows, and \"%s\", which is divided, %lld: they cannot be colocated",
           variable->name.c_str(), static_cast<long long>(rows), other->name.c_str(),
           static_cast<long long>(others));
     }
-    for (const RemoteVariable::Part& part : other->parts) {
-      variable->parts.push_back(part);
+    if (neighbor >= 0) {
+      variable->parts.push_back({other->parts[static_cast<std::size_t>(neighbor)].ps, 0, 0, rows});
+    } else {
+      variable->parts.assign(other->parts.begin(), other->parts.end());
       if (other->parts.size() == 1) variable->parts[0].rows = rows;
     }
   } else {

@@ -70,9 +70,10 @@ class Explainer {
       add("replicas: replica r of step k gets batch k * %d + r\n", dataset_.num_replicas());
     }
     if (dataset_.has_static_shapes() && dataset_.steps() == nullptr) {
-      add("end: a step for which a batch is missing is left out, since all batches have one shape\n");
+      add("end: dist_iterator_next() omits a step that lacks a batch, because all batches have the same "
+          "shape\n");
     } else {
-      add("end: a step for which a batch is missing has empty batches in its place\n");
+      add("end: in a step that lacks batches, some replicas get empty batches\n");
     }
   }
 

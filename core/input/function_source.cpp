@@ -45,6 +45,8 @@ class FunctionPass final : public Pass {
     return source_->one_for_each() ? Position{0, 0, 0, steps_} : passes_[0]->position();
   }
 
+  bool filled_up() const noexcept override { return filled_up_; }
+
   Status next_batch(ValueRef* out) override {
     start_all();
     Value* model = nullptr;
@@ -57,6 +59,7 @@ class FunctionPass final : public Pass {
     }
     if (model == nullptr) return pass_is_over();
     if (incomplete) DIST_TRY(fill_up(*model));
+    filled_up_ = incomplete && source_->has_static_shapes() && !source_->fills_up();
     ++steps_;
     std::pmr::vector<Value*> components(&memory());
     components.reserve(dealt_.size());
@@ -80,10 +83,9 @@ class FunctionPass final : public Pass {
     return over_[at] ? kOk : status;
   }
 
-  // The last step: replicas without a batch get an empty one. If that would violate static shapes, there is
-  // no step.
+  // The last step: replicas without a batch get an empty one. If there cannot be an empty one, there is no
+  // step.
   Status fill_up(Value& model) {
-    if (source_->has_static_shapes() && !source_->fills_up()) return pass_is_over();
     for (ValueRef& one : dealt_) {
       if (!one) DIST_TRY(empty_like(memory(), model, &one));
       if (!one) return pass_is_over();
@@ -96,6 +98,7 @@ class FunctionPass final : public Pass {
   std::pmr::vector<bool> over_;       // for each pass
   std::pmr::vector<ValueRef> dealt_;  // for each replica, in the current step
   int64_t steps_ = 0;
+  bool filled_up_ = false;
 };
 
 }  // namespace

@@ -143,17 +143,22 @@ Status Iterator::empty(ValueRef* out) {
 
 void Iterator::end_pass() {
   Lock lock(mutex_);
+  drop_rest(lock);
+  ended_ = true;
+}
+
+void Iterator::drop_rest(Lock& lock) {
   if (!stop_task(lock)) made_.wait(lock, [&] { return !ahead_; });
   ready_.clear();
   pass_ = {};
-  ended_ = true;
   static_cast<void>(pass_is_over());
   end_ = last_error();
 }
 
-Status Iterator::next(const Interrupt& interrupt, const char* call, ValueRef* out) {
+Status Iterator::next(const Interrupt& interrupt, const char* call, FilledUp filled_up, ValueRef* out) {
   Lock lock(mutex_, std::defer_lock);
   DIST_TRY(prepare(lock, interrupt, call));
+  if (!ready_.empty() && ready_.front().filled_up && filled_up == FilledUp::kEnds) drop_rest(lock);
   if (ready_.empty()) return fail(end_);
   *out = std::move(ready_.front().batch);
   const int64_t pass = position_.pass;
@@ -235,6 +240,7 @@ void Iterator::make_batch(Lock& lock) {
   try {
     status = pass_->next_batch(&made.batch);
     made.after = pass_->position();
+    made.filled_up = pass_->filled_up();
   } catch (const std::bad_alloc&) {
     status = out_of_memory();
   } catch (const std::exception& error) {

@@ -37,9 +37,11 @@ class Iterator final : public Counted {
     Status (*check)(void* context) noexcept = nullptr;
     void* context = nullptr;
   };
+  // Whether next() delivers a batch that is filled up (Pass::filled_up()), or ends the pass instead.
+  enum class FilledUp { kEnds, kIsDelivered };
   // The next batch. After a failure of the source (including OUT_OF_RANGE at the end), returns the same
   // failure again. `call` is the host's function, for messages.
-  Status next(const Interrupt& interrupt, const char* call, ValueRef* out);
+  Status next(const Interrupt& interrupt, const char* call, FilledUp filled_up, ValueRef* out);
   // Waits for the next batch without taking it. At the end of the pass it returns OK and *there is false.
   Status look(const Interrupt& interrupt, const char* call, bool* there);
   // A batch without examples, for a step in which only other workers have one; NULL if there cannot be any.
@@ -57,6 +59,7 @@ class Iterator final : public Counted {
   struct Made {
     ValueRef batch;
     Position after;
+    bool filled_up = false;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -67,6 +70,7 @@ class Iterator final : public Counted {
   void make_batch(Lock& lock);
   Status await_batch(Lock& lock, const Interrupt& interrupt);
   Status prepare(Lock& lock, const Interrupt& interrupt, const char* call);
+  void drop_rest(Lock& lock);
   static void run_task(Ticket& ticket) noexcept;
 
   const Ref<Dataset> dataset_;

@@ -38,6 +38,8 @@ class Pass : public Counted {
   virtual Status seek(const Position& position) = 0;
   // OUT_OF_RANGE at the end. Must not be called again after a failure.
   virtual Status next_batch(ValueRef* out) = 0;
+  // Whether the last batch is filled up: parts of it are empty, although all batches have the same shape.
+  virtual bool filled_up() const noexcept { return false; }
   // The beginning of the next batch. The caller fills in the pass's number.
   virtual Position position() const noexcept = 0;
 

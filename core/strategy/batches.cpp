@@ -12,8 +12,8 @@ namespace {
 // With several workers: if one of them has a batch, all take a step, and workers without data get an empty
 // batch. If one of these cannot have an empty batch, the step is skipped.
 Status next_step(Iterator& iterator, Steps& steps, const Iterator::Interrupt& interrupt, const char* call,
-                 ValueRef* out) {
-  if (iterator.has_ended()) return iterator.next(interrupt, call, out);
+                 Iterator::FilledUp filled_up, ValueRef* out) {
+  if (iterator.has_ended()) return iterator.next(interrupt, call, filled_up, out);
   bool there = false;
   if (!iterator.look(interrupt, call, &there).ok()) return steps.fail_all(call, last_error());
   ValueRef empty;
@@ -23,7 +23,7 @@ Status next_step(Iterator& iterator, Steps& steps, const Iterator::Interrupt& in
   DIST_TRY(steps.vote(call, {there, known.ok() && !there && !empty, !known.ok()}, &any));
   if (!any.batch || (any.nothing && any.unknown < 0)) {
     iterator.end_pass();
-    return iterator.next(interrupt, call, out);
+    return iterator.next(interrupt, call, filled_up, out);
   }
   if (!known.ok()) return fail(why);
   if (any.unknown >= 0) {
@@ -31,9 +31,25 @@ Status next_step(Iterator& iterator, Steps& steps, const Iterator::Interrupt& in
         "%s(): worker %d has no more data, and its source had no element to derive an empty batch from", call,
         any.unknown);
   }
-  if (there) return iterator.next(interrupt, call, out);
+  if (there) return iterator.next(interrupt, call, filled_up, out);
   *out = std::move(empty);
   return kOk;
+}
+
+Status take_batch(Iterator& iterator, const char* call, Iterator::FilledUp filled_up, ValueRef* out) {
+  DIST_TRY(check_may_pass(iterator.dataset(), call));
+  Replica* const replica = current().replica;
+  Iterator::Interrupt interrupt;
+  if (replica != nullptr) {
+    // The source may never deliver the batch, but the run can have a deadline or be cancelled.
+    interrupt.check = [](void* inside) noexcept {
+      return static_cast<Replica*>(inside)->group().check_run();
+    };
+    interrupt.context = replica;
+  }
+  Steps* const steps = iterator.dataset().steps();
+  return steps == nullptr ? iterator.next(interrupt, call, filled_up, out)
+                          : next_step(iterator, *steps, interrupt, call, filled_up, out);
 }
 
 }  // namespace
@@ -52,23 +68,15 @@ Status check_may_pass(const Dataset& dataset, const char* call) noexcept {
 }
 
 Status next_batch(Iterator& iterator, const char* call, ValueRef* out) {
-  DIST_TRY(check_may_pass(iterator.dataset(), call));
-  Replica* const replica = current().replica;
-  Iterator::Interrupt interrupt;
-  if (replica != nullptr) {
-    // The source may never deliver the batch, but the run can have a deadline or be cancelled.
-    interrupt.check = [](void* inside) noexcept {
-      return static_cast<Replica*>(inside)->group().check_run();
-    };
-    interrupt.context = replica;
-  }
-  Steps* const steps = iterator.dataset().steps();
-  return steps == nullptr ? iterator.next(interrupt, call, out)
-                          : next_step(iterator, *steps, interrupt, call, out);
+  return take_batch(iterator, call, Iterator::FilledUp::kEnds, out);
+}
+
+Status next_batch_or_rest(Iterator& iterator, const char* call, ValueRef* out) {
+  return take_batch(iterator, call, Iterator::FilledUp::kIsDelivered, out);
 }
 
 Status next_batch_if_any(Iterator& iterator, const char* call, ValueRef* out) {
-  const Status status = next_batch(iterator, call, out);
+  const Status status = next_batch_or_rest(iterator, call, out);
   return status.code() == DIST_OUT_OF_RANGE ? kOk : status;
 }
 

@@ -123,7 +123,8 @@ typedef struct dist_ps_variable_options {
   /* number of parts per dimension, like dist_partition_fn; NULL = use the partitioner */
   const int64_t *partitions;
   size_t num_partitions; /* number of dimensions; 0 = as if partitions were NULL */
-  /* place the parts with those of this variable, for optimizer states; may be NULL */
+  /* place the parts with those of this variable, for optimizer states, or the whole variable with one part of another
+   * one, by a name like "w/part_1"; may be NULL */
   const char *colocate_with;
 } dist_ps_variable_options;
 #define DIST_PS_VARIABLE_OPTIONS_INIT \

@@ -183,8 +183,9 @@ typedef dist_status (*dist_dataset_fn)(const dist_input_context *context, dist_d
  *
  * The function is called once, during this call, and its batches are distributed: replica r gets batch k*R + r in step
  * k. If batches are missing in the last step, replicas get empty tensors instead. If all batches have the same shape
- * (options.static_shapes of the function's dataset), an empty tensor would have a different shape; the last step and
- * its data are then omitted.
+ * (options.static_shapes of the function's dataset), an empty tensor would have a different shape; dist_iterator_next()
+ * then omits the last step and its data, while dist_iterator_next_optional() and dist_dataset_reduce() deliver it. A
+ * scalar has no empty form, so that a dataset of scalars always loses such a step.
  *
  * With DIST_INPUT_PER_REPLICA as options.replication_mode, the function is called R times, with input_pipeline_id r of
  * R, and replica r gets batch k of dataset r in step k.
@@ -392,6 +393,8 @@ typedef dist_status (*dist_dataset_reduce_fn)(dist_value *state, dist_value *bat
  *
  *     state = initial;   for each batch: state = fn(state, batch)
  *
+ * The batches are those of dist_iterator_next_optional().
+ *
  * Context  Strategy, concurrent.
  * Blocks   Until the pass has ended.
  * Owns     The caller owns *out_state and releases it with dist_value_release(). `initial` may be NULL; *out_state can
@@ -418,6 +421,9 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_check_shards(dist_dataset *data
 
 /**
  * Returns the next batch, or NULL at the end of the pass (TensorFlow: get_next_as_optional).
+ *
+ * If the dataset was created from a function and all its batches have the same shape, the last step can lack batches.
+ * This function delivers such a step, with empty tensors for some replicas; dist_iterator_next() omits it.
  *
  * Shape    Like dist_iterator_next().
  * Context  Strategy, serialized.

@@ -12,7 +12,7 @@ from typing import Any, Callable, NoReturn, Optional
 
 from . import _cdist
 from .constants import Status
-from .errors import Aborted, DistError
+from .errors import Aborted, DistError, carried
 
 _targets: dict[int, Any] = {}
 _tokens = itertools.count(1)
@@ -67,6 +67,13 @@ def tell(error: BaseException) -> int:
     elif isinstance(error, MemoryError):
         status = Status.RESOURCE_EXHAUSTED
     return int(_cdist.fail(status, _plain(described(error))))
+
+
+def tell_another_process(error: BaseException) -> int:
+    """tell() of what a function raised that another process called."""
+    if isinstance(error, Exception) and not isinstance(error, DistError):
+        return tell(carried(error, described(error)))
+    return tell(error)
 
 
 class Failures:

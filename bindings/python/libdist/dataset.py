@@ -295,7 +295,7 @@ class DatasetIterator:
             raise
 
     def next_optional(self) -> Any:
-        """The next batch; None at the end (TensorFlow: get_next_as_optional)."""
+        """The next batch, including a last one that next() omits; None at the end (TensorFlow: get_next_as_optional)."""
         with self._waiting():
             return values.owned(call(self._sources, _cdist.dist_iterator_next_optional, self._native()))
 

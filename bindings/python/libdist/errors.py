@@ -184,6 +184,26 @@ def error_of(status: int, message: str, **fields: Any) -> DistError:
     return _CLASSES.get(int(status), Internal)(message, **fields)
 
 
+# In another process an exception arrives as one of libdist's. As in TensorFlow's py_function, a TypeError is an
+# InvalidArgument, which is a ValueError.
+_CARRIED: tuple[tuple[type[Exception], type[DistError]], ...] = (
+    (ValueError, InvalidArgument),
+    (TypeError, InvalidArgument),
+    (NotImplementedError, Unimplemented),
+    (MemoryError, ResourceExhausted),
+    (FileNotFoundError, NotFound),
+    (FileExistsError, AlreadyExists),
+    (PermissionError, PermissionDenied),
+)
+
+
+def carried(error: BaseException, message: str) -> DistError:
+    """The exception that another process gets for what a function raised."""
+    if isinstance(error, DistError):
+        return error_of(error.status, message)
+    return next((kind for given, kind in _CARRIED if isinstance(error, given)), Unknown)(message)
+
+
 def status_name(status: int) -> str:
     """A status as a word, "INVALID_ARGUMENT"; "UNKNOWN_STATUS" for a number that this version does not have."""
     name: str = _cdist.dist_status_name(int(status))

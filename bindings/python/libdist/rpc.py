@@ -49,7 +49,7 @@ class _Method:
                 given = () if given is None else (given,)
             return values.hand_over(_cdist.dist_get_strategy(), self.fn(call, *given))
         except BaseException as error:
-            return -_calls.tell(error)
+            return -_calls.tell_another_process(error)
         finally:
             call._cancel = 0  # libdist's, until the call is over
 
@@ -77,7 +77,9 @@ class RpcServer:
         """Offers fn(call, *arguments) under a name, before start(); call is an RpcCall.
 
         It is called on threads of the server's, several at a time. What it returns goes to the client, and what it raises
-        too: a DistError with its status, and anything else as Unknown.
+        too: a DistError with its status, a ValueError or TypeError as InvalidArgument, a NotImplementedError as
+        Unimplemented, a MemoryError as ResourceExhausted, errors of files as NotFound, AlreadyExists and
+        PermissionDenied, and anything else as Unknown.
         """
         if not callable(fn):
             raise TypeError(f"fn is a function, not {type(fn).__name__}")

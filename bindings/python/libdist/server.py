@@ -160,7 +160,7 @@ class _Function:
                 result = _Own(result)
             return values.hand_over(_cdist.dist_get_strategy(), result)
         except BaseException as error:
-            return -_calls.tell(error)
+            return -_calls.tell_another_process(error)
         finally:
             closure._handle = 0  # libdist's, until the function has returned
 
@@ -178,7 +178,7 @@ class _UpdateFunction:
             self.fn([_tensors.view_at(variables, i, writable=True) for i in range(n)], *given_to(args))
             return 0
         except BaseException as error:
-            return _calls.tell(error)
+            return _calls.tell_another_process(error)
 
 
 class Server:
@@ -237,7 +237,7 @@ class Server:
         """Has closures of this name call fn(closure, *arguments), before start(); closure is a Closure.
 
         It is called on threads of the server's. What it returns goes to the coordinator, and what it raises too: a
-        DistError with its status, and anything else as Unknown; nothing has changed then. For
+        DistError with its status, other exceptions as in RpcServer.register(); nothing has changed then. For
         Coordinator.create_per_worker() the result stays here as it is.
         """
         self._register(_cdist.dist_server_register, name, fn, _Function)

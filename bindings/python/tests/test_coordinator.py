@@ -136,11 +136,16 @@ class Closures(unittest.TestCase):
         def nested(closure):
             closure.read("nowhere")
 
-        _, coordinator = self.together(closures={"unsendable": unsendable, "exits": exits, "nested": nested})
+        def refuse(closure):
+            raise ValueError("own")
+
+        functions = {"unsendable": unsendable, "exits": exits, "nested": nested, "refuse": refuse}
+        _, coordinator = self.together(closures=functions)
         coordinator.create_variable("v", F32(0))
         for name, arguments, kind, text in (
             ("fail", ("own",), Unknown, "KeyError: 'key'"),
-            ("fail", (1, 2, 3), Unknown, "TypeError"),
+            ("fail", (1, 2, 3), InvalidArgument, "TypeError"),
+            ("refuse", (), ValueError, "ValueError: own"),
             ("unsendable", (), InvalidArgument, "cannot be sent"),
             ("exits", (), Unknown, "SystemExit: 3"),
             ("nested", (), NotFound, "nowhere"),

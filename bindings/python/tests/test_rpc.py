@@ -61,7 +61,7 @@ class Rpc(unittest.TestCase):
             client.call("fail", "own")
         with self.assertRaisesRegex(Unknown, "KeyError: 'key'"):
             client.call("fail", "other")
-        with self.assertRaisesRegex(Unknown, "TypeError"):
+        with self.assertRaisesRegex(InvalidArgument, "TypeError"):
             client.call("fail")
         with self.assertRaisesRegex(InvalidArgument, "cannot be sent to another process"):
             client.call("object")
@@ -155,6 +155,8 @@ class Rpc(unittest.TestCase):
 
         server.register("addition", lambda a, b: a + b)
         server.register("bad", bad)
+        with self.assertRaisesRegex(libdist.InvalidArgument, "bad is already registered"):
+            server.register("bad", bad)
         server.start()
         client = tf_rpc.Client.create("grpc", server._native.address, timeout_in_ms=60_000)
         result = client.call("addition", args=(2, 3))
@@ -163,7 +165,18 @@ class Rpc(unittest.TestCase):
         value = result.get_value()
         self.assertEqual((int(value), value.dtype), (5, np.int32))
         self.assertEqual(client.addition(1.0, 2.5).get_value().numpy(), np.float32(3.5))
-        self.assertFalse(hasattr(client, "nowhere"))
+        self.assertEqual(client.addition_blocking(1.0, 2.5).numpy(), np.float32(3.5))
+        self.assertEqual(
+            [client.addition.__doc__, client.addition_blocking.__doc__],
+            [
+                f"Calls the method addition of the server at {server._native.address}{end}"
+                for end in (".", ", and returns its value.")
+            ],
+        )
+        with self.assertRaisesRegex(libdist.InvalidArgument, "boom"):
+            client.bad_blocking(1.0)
+        for name in ("nowhere", "nowhere_blocking", "_blocking"):
+            self.assertFalse(hasattr(client, name))
         failed = client.call("bad", [1.0])
         self.assertFalse(failed.is_ok())
         self.assertEqual(int(failed.get_error()[0]), 3)

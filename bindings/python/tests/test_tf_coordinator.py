@@ -164,10 +164,14 @@ class Programs(unittest.TestCase):
         def ends():
             return next(iter(()))
 
+        def unknown():
+            raise KeyError("key")
+
         with self.assertRaisesRegex(TypeError, "schedule\\(\\) of a method"):
             self.coordinator.schedule(Model().step)
         for fn, kind, text in (
-            (make, libdist.Unknown, "make.*: ValueError: .* makes no variables"),
+            (make, ValueError, "make.*: ValueError: .* makes no variables"),
+            (unknown, libdist.Unknown, "unknown.*: KeyError: 'key'"),
             (ends, libdist.OutOfRange, "ends.*: End of sequence"),
             (object, libdist.InvalidArgument, "object: object is no tensor"),
         ):

@@ -131,6 +131,24 @@ class Distributed(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "divisible|multiple"):
             tf.distribute.InputContext(num_replicas_in_sync=2).get_per_replica_batch_size(3)
 
+    def test_a_last_step_that_lacks_a_batch(self):
+        def dataset_fn(context):
+            return Dataset.from_tensor_slices(np.arange(20.0).reshape(20, 1)).batch(4, drop_remainder=True)
+
+        distributed = self.strategy.distribute_datasets_from_function(dataset_fn)
+        # As in TensorFlow: with shapes that are all equal, next() omits the fifth batch, and the others deliver it.
+        self.assertEqual(len(list(distributed)), 2)
+        iterator, shapes, total = iter(distributed), [], 0.0
+        while (batch := iterator.get_next_as_optional()).has_value():
+            shapes.append([part.shape for part in batch.get_value().values])
+            total += float(
+                self.strategy.reduce("SUM", self.strategy.run(tf.reduce_sum, (batch.get_value(),)), axis=None)
+            )
+        self.assertEqual(shapes, [[(4, 1), (4, 1)]] * 2 + [[(4, 1), (0, 1)]])
+        self.assertEqual(total, 190.0)
+        reduced = distributed.reduce(0.0, lambda state, batch: state + self.strategy.reduce("SUM", batch, axis=[0, 1]))
+        self.assertEqual(float(reduced), 190.0)
+
     def test_errors_of_the_program(self):
         def broken():
             yield np.ones(2)

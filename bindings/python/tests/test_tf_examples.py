@@ -45,7 +45,7 @@ RESULTS = {
     "batch_reduce_to": {"batch_reduce_to": PRINTED, "reduce_to": PRINTED},
     "strategy_page": {name: [[25.0, float(np.float32(3.1)), 2.5]] * 2 for name in ("mirrored", "one", "central")},
     "tpu_run": {"replicas": 8, "results": [16]},
-    "split_page": {"threads": 8, "shapes": [(4, 2, 2, 3)] * 8, "all": True},
+    "split_page": {"shape": (4, 4, 8, 3), "all": True},
     "values_from_function": {"constant": [1.0, 1.0], "of_an_array": [3.0, 2.0], "num_replicas": [2, 2]},
     "datasets_from_function": {"distribute_dataset": [[[0], [2]], [[4], [6]]], "from_function": [8.0, 8.0, 8.0]},
     "tpu_split": {

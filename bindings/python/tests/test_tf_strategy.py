@@ -414,5 +414,45 @@ class OneContext(unittest.TestCase):
         self.assertEqual(outside.merge_call(lambda strategy: strategy is default), True)
 
 
+class Options(unittest.TestCase):
+    def setUp(self):
+        self.strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        self.addCleanup(self.strategy.close)
+
+    def test_options_of_another_type(self):
+        strategy, x = self.strategy, self.strategy.run(lambda: tf.identity(1.0))
+        context = tf.distribute.get_replica_context
+        dataset = tf.data.Dataset.range(2)
+        communication, run, read = "experimental.CommunicationOptions", "RunOptions", "InputOptions"
+        for wanted, call in (
+            (communication, lambda: strategy.extended.reduce_to("SUM", x, "CPU:0", options=5)),
+            (communication, lambda: strategy.extended.batch_reduce_to("SUM", [(x, "CPU:0")], options=5)),
+            (communication, lambda: strategy.run(lambda: context().all_reduce("SUM", x, options=5))),
+            (communication, lambda: strategy.run(lambda: context().all_gather(np.ones(1), 0, options=5))),
+            (communication, lambda: tf.distribute.MultiWorkerMirroredStrategy(communication_options=5)),
+            (run, lambda: strategy.run(lambda: 1, options=5)),
+            (read, lambda: strategy.experimental_distribute_dataset(dataset, options=5)),
+            (read, lambda: strategy.distribute_datasets_from_function(lambda _: dataset, options=5)),
+        ):
+            with (
+                self.subTest(wanted),
+                self.assertRaisesRegex(TypeError, rf"options must be a tf\.distribute\.{wanted}, not int: 5"),
+            ):
+                call()
+
+    def test_names_with_the_numbers_of_replicas(self):
+        def named(name):
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            return tf.Variable(1.0, name=name.format(number))
+
+        for name, made in (("foo_{}", "foo_0:0"), ("a_{}/foo", "a_0/foo:0"), ("a_1/b_{}", "a_1/b_0:0")):
+            variable = self.strategy.run(named, (name,))
+            self.assertEqual(variable.name, made)
+            self.assertEqual([copy.numpy() for copy in variable.values], [1.0, 1.0])
+        for name in ("foo{}", "{}_foo"):
+            with self.subTest(name), self.assertRaisesRegex(RuntimeError, "mismatching name"):
+                self.strategy.run(named, (name,))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -259,22 +259,6 @@ class Strategies(unittest.TestCase):
             self.assertEqual(len({thread for thread, _, _ in calls}), 4)
             self.assertEqual([shapes for _, *shapes in calls], [[(2, 2), (2, 2)]] * 4)
 
-    def test_a_split_tensor_is_computed_with_on_all_devices_only(self):
-        def undecorated(inputs):
-            return inputs * 2
-
-        functions = (undecorated, np.sum, tf.reduce_sum, float, bool, list, np.asarray, lambda x: x[0], tf.identity)
-        with strategy_closed(strategy_of(2)) as strategy:
-            for function in functions:
-
-                def step(x):
-                    split = strategy.experimental_split_to_logical_devices(x, [2])
-                    self.assertEqual((split.shape, split.dtype), ((2,), np.float32))
-                    return function(split)  # noqa: B023
-
-                with self.subTest(function), self.assertRaisesRegex(RuntimeError, "@tf.distribute.on_logical_devices"):
-                    strategy.run(step, (tf.ones([2]),))
-
     def test_the_host_as_a_mesh(self):
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
         self.assertIsNone(tf.config.experimental_connect_to_cluster(resolver))

@@ -176,6 +176,25 @@ static void update_functions_change_what_lies_alike(void **state) {
   assert_ok(dist_coordinator_create_variable(c.coordinator, "m", &tensor, &beside));
   beside.colocate_with = "nothing";
   assert_int_equal(dist_coordinator_create_variable(c.coordinator, "n", &tensor, &beside), DIST_NOT_FOUND);
+  /* With one part of another variable, a variable is not divided. */
+  beside.colocate_with = "w/part_1";
+  const int64_t five = 5;
+  float more[5] = {0};
+  const dist_tensor longer = {more, DIST_F32, 1, &five, NULL};
+  assert_ok(dist_coordinator_create_variable(c.coordinator, "n", &longer, &beside));
+  const char *device_of_w = NULL, *device_of_n = NULL;
+  int64_t begin = -1, rows = 0;
+  assert_ok(dist_coordinator_variable_part(c.coordinator, "w", 1, &device_of_w, &begin, &rows));
+  assert_ok(dist_coordinator_variable_part(c.coordinator, "n", 0, &device_of_n, &begin, &rows));
+  assert_string_equal(device_of_n, device_of_w);
+  assert_int_equal(begin, 0);
+  assert_int_equal(rows, 5);
+  const char *const no_parts[] = {"w/part_2", "w/part_", "w/part_1x", "w/part_-1", "nothing/part_0"};
+  for (size_t i = 0; i < sizeof no_parts / sizeof *no_parts; i++) {
+    beside.colocate_with = no_parts[i];
+    assert_fails(dist_coordinator_create_variable(c.coordinator, "o", &longer, &beside), DIST_NOT_FOUND,
+                 no_parts[i]);
+  }
   float ones[3] = {1, 2, 3};
   const dist_tensor gradient = {ones, DIST_F32, 1, shape, NULL};
   for (int i = 0; i < 2; ++i) {

@@ -78,14 +78,26 @@ static void batches_are_dealt_in_turn(void **state) {
   }
 }
 
-/* Scalars cannot be empty: the last step is left out. The host may say what the shapes are like. */
+static dist_status count_batches(dist_value *state, dist_value *batch, dist_value **out_state,
+                                 void *user_data) {
+  (void)batch;
+  ++*(int32_t *)user_data;
+  *out_state = state;
+  return DIST_OK;
+}
+
+/*
+ * If all batches have the same shape, dist_iterator_next() omits a last step that lacks a batch, and
+ * dist_iterator_next_optional() and dist_dataset_reduce() deliver it. Scalars cannot be empty, so nothing delivers it.
+ */
 static void shapes_decide_about_the_last_step(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   const struct {
     int64_t batch;
-    int32_t drop, static_shapes, steps;
-  } cases[] = {{0, 0, 0, 2}, {0, 0, -1, 2}, {1, 0, 0, 3}, {1, 1, 0, 2}, {1, 1, -1, 3}, {1, 0, 1, 2}};
+    int32_t drop, static_shapes, steps, optional_steps;
+  } cases[] = {{0, 0, 0, 2, 2}, {0, 0, -1, 2, 2}, {1, 0, 0, 3, 3},
+               {1, 1, 0, 2, 3}, {1, 1, -1, 3, 3}, {1, 0, 1, 2, 3}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     plan p = {.strategy = strategy,
               .rows = 5,
@@ -100,7 +112,31 @@ static void shapes_decide_about_the_last_step(void **state) {
     int32_t steps = 0;
     for (; dist_iterator_next(iterator, &batch) == DIST_OK; steps++) dist_value_release(batch);
     assert_int_equal(steps, cases[i].steps);
+    /* The pass is over, whatever it has omitted. */
+    assert_ok(dist_iterator_next_optional(iterator, &batch));
+    assert_null(batch);
     dist_iterator_destroy(iterator);
+
+    assert_ok(dist_iterator_create(dataset, &iterator));
+    for (steps = 0;; steps++) {
+      assert_ok(dist_iterator_next_optional(iterator, &batch));
+      if (batch == NULL) break;
+      if (steps == 2) {
+        const dist_tensor first = component(batch, 2, 0);
+        assert_int_equal(first.shape[0], 1);
+        assert_int_equal(*(const int64_t *)first.data, 4);
+        assert_int_equal(component(batch, 2, 1).shape[0], 0);
+      }
+      dist_value_release(batch);
+    }
+    assert_int_equal(steps, cases[i].optional_steps);
+    dist_iterator_destroy(iterator);
+
+    steps = 0;
+    dist_value *result = NULL;
+    assert_ok(dist_dataset_reduce(dataset, NULL, count_batches, &steps, &result));
+    assert_null(result);
+    assert_int_equal(steps, cases[i].optional_steps);
     dist_dataset_destroy(dataset);
   }
   assert_ok(dist_strategy_destroy(strategy));

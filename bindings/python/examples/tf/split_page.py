@@ -2,22 +2,16 @@
 """tf.distribute.TPUStrategy.experimental_split_to_logical_devices: the example of its page.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-`model` and `inputs` are the program's own. That `model` runs on every logical device with its part is what the
-decorator above it says, as no compiler divides it.
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+`model` and `inputs` are this program's own. All operations of `model` are element-wise, so each of them runs on every
+logical device with its part. A model with other operations needs @tf.distribute.on_logical_devices above it.
 """
-
-import threading
 
 import libdist.tf as tf
 
-calls = []
 
-
-@tf.distribute.on_logical_devices
 def model(inputs):
-    calls.append((threading.get_ident(), tuple(inputs.shape)))
-    return inputs * 2
+    return tf.cast(tf.identity(inputs) * 2, tf.int64) + 1
 
 
 def page(inputs):
@@ -58,9 +52,7 @@ def page(inputs):
 def main():
     images = tf.reshape(tf.range(4 * 4 * 8 * 3), (4, 4, 8, 3))
     output = page(tf.data.Dataset.from_tensor_slices(images).batch(4))
-    threads, shapes = {thread for thread, _ in calls}, sorted(shape for _, shape in calls)
-    calls.clear()
-    return {"threads": len(threads), "shapes": shapes, "all": bool((output.numpy() == 2 * images.numpy()).all())}
+    return {"shape": tuple(output.shape), "all": bool((output.numpy() == 2 * images.numpy() + 1).all())}
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ of TensorFlow's that is not here is an AttributeError that says what to use.
 
 import numpy as _np
 
-from . import config, data, distribute, keras, metrics, nn, tpu, train
+from . import config, data, distribute, errors, keras, metrics, nn, tpu, train
 from ._composites import (
     IndexedSlices,
     RaggedTensor,
@@ -36,6 +36,7 @@ from ._nest import map_leaves as _map_leaves
 from ._numbers import convert_to_tensor
 from ._operations import (
     add,
+    add_n,
     cast,
     constant,
     function,
@@ -61,6 +62,11 @@ from .data import Optional_ as _Optional
 
 __getattr__ = _missing("tf")
 
+__version__ = "2.21.0+libdist"
+"""The version of TensorFlow whose behaviour this module follows."""
+version = _Namespace("tf.version", VERSION=__version__)
+"""tf.version."""
+
 float16 = _np.float16
 float32 = _np.float32
 float64 = _np.float64
@@ -71,6 +77,20 @@ int64 = _np.int64
 uint8 = _np.uint8
 bool = _np.bool_
 
+dtypes = _Namespace(
+    "tf.dtypes",
+    bool=bool,
+    cast=cast,
+    float16=float16,
+    float32=float32,
+    float64=float64,
+    int16=int16,
+    int32=int32,
+    int64=int64,
+    int8=int8,
+    uint8=uint8,
+)
+"""tf.dtypes."""
 experimental = _Namespace("tf.experimental", Optional=_Optional)
 """tf.experimental."""
 ragged = _Namespace("tf.ragged", constant=ragged_constant)
@@ -94,6 +114,7 @@ __all__ = [
     "VariableAggregation",
     "VariableSynchronization",
     "add",
+    "add_n",
     "bool",
     "cast",
     "config",
@@ -101,6 +122,8 @@ __all__ = [
     "convert_to_tensor",
     "data",
     "distribute",
+    "dtypes",
+    "errors",
     "experimental",
     "float16",
     "float32",
@@ -130,6 +153,7 @@ __all__ = [
     "tpu",
     "train",
     "uint8",
+    "version",
     "zeros",
     "zeros_like",
 ]

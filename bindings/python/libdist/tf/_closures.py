@@ -18,6 +18,7 @@ import numpy as np
 
 import libdist
 from libdist import _calls
+from libdist.errors import carried
 
 from ._copies import in_place, scatter_in_place
 from ._rpc import received, sent
@@ -221,12 +222,9 @@ def _call(name: str, closure: libdist.Closure, number: Any, args: Any, kwargs: A
             return out(_find(name)(*_unpacked(args, now), **_unpacked(kwargs, now)))
     except StopIteration as end:
         raise libdist.OutOfRange(f"{name}: End of sequence") from end
-    except libdist.DistError as error:
-        raise libdist.error_of(error.status, f"{name}: {error.message}") from error
-    except MemoryError:
-        raise
     except Exception as error:
-        raise libdist.Unknown(f"{name}: {_calls.described(error)}") from error
+        text = error.message if isinstance(error, libdist.DistError) else _calls.described(error)
+        raise carried(error, f"{name}: {text}") from error
 
 
 def _run(closure: libdist.Closure, name: str, number: Any, args: Any, kwargs: Any) -> Any:

@@ -149,13 +149,14 @@ class ReplicaContext(Refusing):
     ) -> Any:
         """All replicas meet, and merge_fn(strategy, *args, **kwargs) runs once, with the arguments of all of them."""
         crossing = Crossing(self._replica.strategy)
+        arguments = tuple(args), dict(kwargs or {})
 
         def merge(native: libdist.Strategy, positional: Any, named: Any) -> Any:
-            result = merge_fn(face_of(native), *from_native(positional, native), **from_native(named, native))
-            return Crossing(native).carry(result)
+            given = crossing.take((positional, named), arguments)
+            return Crossing(native).carry_whole(merge_fn(face_of(native), *given[0], **given[1]))
 
-        given = (crossing.carry(tuple(args)), crossing.carry(dict(kwargs or {})))
-        return from_native(self._replica.merge_call(merge, given), self._replica.strategy)
+        given = (crossing.carry(arguments[0]), crossing.carry_named(arguments[1]))
+        return crossing.take_whole(self._replica.merge_call(merge, given))
 
     def __repr__(self) -> str:
         return f"tf.distribute.ReplicaContext(replica_id_in_sync_group={self.replica_id_in_sync_group})"

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 import libdist
 
 from ._composites import Composite, composite_of
-from ._nest import Form, flattened, map_leaves, packed
+from ._nest import packed, restored
 from ._numbers import convert_to_tensor
 from ._tensor import plain, tensor_of
 from ._values import DistributedValues, Mirrored, PerReplica
@@ -51,20 +51,52 @@ def interned(strategy: libdist.Strategy, thing: Any, make: Callable[[], Any], wh
     return value
 
 
+class _Structure:
+    """A nest that crosses libdist as an object beside its packed form, for its types and key order."""
+
+    __slots__ = ("nest",)
+
+    def __init__(self, nest: Any) -> None:
+        self.nest = nest
+
+
 class Crossing:
-    """One call's way into libdist: keeps the values of its objects until it is over."""
+    """The conversions of one call: keeps the values of its objects until the call has returned."""
 
     def __init__(self, strategy: libdist.Strategy) -> None:
         self._strategy = strategy
         self._kept: list[libdist.Value] = []
+        self._results: dict[int, Any] = {}
 
     def carry(self, nest: Any) -> Any:
         """A nest with a value for each leaf that is an object; None, and values, as they are."""
-        return packed(nest, self._leaf, self._object)
+        return packed(nest, self._leaf)
 
-    def take(self, nest: Any) -> Any:
-        """The way back."""
-        return from_native(nest, self._strategy)
+    def carry_named(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """carry() of keyword arguments."""
+        return {name: self.carry(argument) for name, argument in arguments.items()}
+
+    def take(self, nest: Any, like: Any) -> Any:
+        """The reverse of carry(); `like` is the nest that was carried, or one of the same structure."""
+        return restored(from_native(nest, self._strategy), like)
+
+    def carry_result(self, place: int, nest: Any) -> Any:
+        """carry() of what the function for one replica, copy or device returned."""
+        self._results[place] = nest
+        return self.carry(nest)
+
+    def take_results(self, nest: Any) -> Any:
+        """take() of the merged results, in the structure of the first one."""
+        return self.take(nest, self._results[min(self._results)] if self._results else None)
+
+    def carry_whole(self, nest: Any) -> Any:
+        """carry() for a receiver that does not have the nest: take_whole()."""
+        return (self._object(_Structure(nest)), self.carry(nest))
+
+    def take_whole(self, carried: Any) -> Any:
+        """The reverse of carry_whole()."""
+        structure, nest = from_native(carried, self._strategy)
+        return restored(nest, structure.nest)
 
     def _leaf(self, thing: Any) -> Any:
         if thing is None:
@@ -81,25 +113,13 @@ class Crossing:
 
 def from_native(nest: Any, strategy: libdist.Strategy) -> Any:
     """What libdist gives, as a program with tf.distribute knows it."""
-    if isinstance(nest, (list, tuple)):
-        items = [from_native(item, strategy) for item in nest]
-        if items and _is_form(items[0]):
-            return _formed(items)
-        return items if isinstance(nest, list) else tuple(items)
+    if isinstance(nest, list):
+        return [from_native(item, strategy) for item in nest]
+    if isinstance(nest, tuple):
+        return tuple(from_native(item, strategy) for item in nest)
     if isinstance(nest, dict):
         return {key: from_native(nest[key], strategy) for key in nest}
     return _from_native(nest, strategy)
-
-
-def _is_form(thing: Any) -> bool:
-    return isinstance(thing, Form) or (isinstance(thing, PerReplica) and isinstance(thing.values[0], Form))
-
-
-def _formed(items: list[Any]) -> Any:
-    if isinstance(items[0], Form):
-        return items[0].made(items[1:])
-    forms = " and ".join(str(form.keys or form.kind.__name__) for form in items[0].values)
-    raise libdist.InvalidArgument(f"the replicas' results differ in form: {forms}")
 
 
 def _from_native(thing: Any, strategy: libdist.Strategy) -> Any:
@@ -127,7 +147,7 @@ def _from_native(thing: Any, strategy: libdist.Strategy) -> Any:
 
 def tensors(strategy: libdist.Strategy, nest: Any, dtype: Any = None) -> Any:
     """A nest for reductions and collectives: tensors, variables, values of tensors."""
-    return map_leaves(lambda leaf: _tensor(strategy, leaf, dtype), flattened(nest))
+    return packed(nest, lambda leaf: _tensor(strategy, leaf, dtype))
 
 
 def _tensor(strategy: libdist.Strategy, leaf: Any, dtype: Any) -> Any:

@@ -12,6 +12,7 @@ import libdist
 
 from . import _closures
 from ._closures import Reference
+from ._job import reporting_losses
 from ._missing import Refusing
 from ._nest import map_leaves
 from ._parameter_servers import ParameterServerStrategy
@@ -46,7 +47,8 @@ class RemoteValueImpl(RemoteValue):
 
     def get(self) -> Any:
         """See RemoteValue."""
-        return received(self._native.get())
+        with reporting_losses():
+            return received(self._native.get())
 
 
 class PerWorkerValues(Reference, Refusing):

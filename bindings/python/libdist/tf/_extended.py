@@ -14,7 +14,14 @@ from ._convert import Crossing, from_native, tensors
 from ._copies import Copy
 from ._missing import Refusing
 from ._nest import map_leaves, restored
-from ._options import CommunicationOptions, ReduceOp, native_op, reduce_options
+from ._options import (
+    CommunicationOptions,
+    ReduceOp,
+    communication_options,
+    native_op,
+    reduce_options,
+    run_options,
+)
 from ._values import DistributedValues
 from ._variable import Variable, is_variable
 
@@ -107,12 +114,12 @@ class StrategyExtended(Refusing):
     def _run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], options: Any = None) -> Any:
         crossing = Crossing(self._native)
 
-        def body(_: libdist.Replica, *positional: Any, **named: Any) -> Any:
-            return crossing.carry(fn(*crossing.take(positional), **crossing.take(named)))
+        def body(replica: libdist.Replica, *positional: Any, **named: Any) -> Any:
+            result = fn(*crossing.take(positional, tuple(args)), **crossing.take(named, kwargs))
+            return crossing.carry_result(replica.id, result)
 
-        given = crossing.carry(tuple(args)), crossing.carry(kwargs)
-        native_options = {} if options is None else options._native()
-        return crossing.take(self._native.run_values(body, *given, **native_options))
+        given = crossing.carry(tuple(args)), crossing.carry_named(kwargs)
+        return crossing.take_results(self._native.run_values(body, *given, **run_options(options)))
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return self._run(fn, args, kwargs)
@@ -129,8 +136,9 @@ class StrategyExtended(Refusing):
             return copies if len(copies) > 1 else (value,)
         if isinstance(value, DistributedValues):
             return value.values
-        given = libdist.Value.of(self._native, Crossing(self._native).carry(value))
-        return tuple(from_native(item, self._native) for item in self._native.local_results(given))
+        crossing = Crossing(self._native)
+        given = libdist.Value.of(self._native, crossing.carry(value))
+        return tuple(crossing.take(item, value) for item in self._native.local_results(given))
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
@@ -145,7 +153,7 @@ class StrategyExtended(Refusing):
         if self._overrides("_reduce_to"):
             self._cross_replica()
             op = ReduceOp[native_op(reduce_op).name]
-            return self._reduce_to(op, value, destinations, options or CommunicationOptions())
+            return self._reduce_to(op, value, destinations, communication_options(options))
         return self._reduce_to(reduce_op, value, destinations, options)
 
     def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any) -> Any:
@@ -165,7 +173,7 @@ class StrategyExtended(Refusing):
         if self._overrides("_batch_reduce_to"):
             self._cross_replica()
             op = ReduceOp[native_op(reduce_op).name]
-            return self._batch_reduce_to(op, value_destination_pairs, options or CommunicationOptions())
+            return self._batch_reduce_to(op, value_destination_pairs, communication_options(options))
         if self._overrides("_reduce_to"):
             return [self.reduce_to(reduce_op, value, where, options) for value, where in value_destination_pairs]
         return self._batch_reduce_to(reduce_op, value_destination_pairs, options)
@@ -219,12 +227,13 @@ class StrategyExtended(Refusing):
 
         def change(place: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
             copy = Copy(variable, max(place.replica - self._native.local_replicas.start, 0))
-            return crossing.carry(fn(copy, *crossing.take(positional), **crossing.take(named)))
+            result = fn(copy, *crossing.take(positional, args), **crossing.take(named, kwargs))
+            return crossing.carry_result(place.replica, result)
 
-        given = crossing.carry(args), crossing.carry(kwargs)
+        given = crossing.carry(args), crossing.carry_named(kwargs)
         replica = libdist.get_replica() if inside else None
         native = self._native.update_values if replica is None else replica.update
-        return crossing.take(native(variable._native, change, *given, group=group))
+        return crossing.take_results(native(variable._native, change, *given, group=group))
 
     def update_non_slot(
         self,
@@ -236,12 +245,14 @@ class StrategyExtended(Refusing):
     ) -> Any:
         """Calls fn(*args, **kwargs) once for each device that variables are on."""
         crossing = Crossing(self._native)
+        named_arguments = dict(kwargs or {})
 
-        def change(_: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
-            return crossing.carry(fn(*crossing.take(positional), **crossing.take(named)))
+        def change(place: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
+            result = fn(*crossing.take(positional, tuple(args)), **crossing.take(named, named_arguments))
+            return crossing.carry_result(place.replica, result)
 
-        given = crossing.carry(tuple(args)), crossing.carry(dict(kwargs or {}))
-        return crossing.take(self._native.update_non_slot(change, *given, group=group))
+        given = crossing.carry(tuple(args)), crossing.carry_named(named_arguments)
+        return crossing.take_results(self._native.update_non_slot(change, *given, group=group))
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[None]:
         """Inside, new variables are placed with a variable."""

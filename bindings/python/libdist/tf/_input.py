@@ -38,16 +38,19 @@ class DistributedDataset(Refusing):
     @property
     def element_spec(self) -> Any:
         """What batches are like: their structure, with a TensorSpec for each tensor, of each replica."""
-        return map_leaves(_spec, from_native(self._native.element_spec, self._strategy))
+        return map_leaves(_spec, self._batch(self._native.element_spec))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """One value of a whole pass: for each batch, state = reduce_func(state, batch)."""
         crossing = Crossing(self._strategy)
+        last = initial_state  # with the types and key order that the carried state lacks
 
         def reduce(state: Any, batch: Any) -> Any:
-            return crossing.carry(reduce_func(crossing.take(state), self._batch(batch)))
+            nonlocal last
+            last = reduce_func(crossing.take(state, last), self._batch(batch))
+            return crossing.carry(last)
 
-        return crossing.take(self._native.reduce(crossing.carry(initial_state), reduce))
+        return crossing.take(self._native.reduce(crossing.carry(initial_state), reduce), last)
 
 
 def _outside() -> None:

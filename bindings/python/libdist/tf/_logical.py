@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are split over logical devices, and functions that run on each of them.
+"""Functions that run on every logical device.
 
-TensorFlow's compiler divides whatever is computed with a split tensor. Here the program says which function is to run
-on every device: by the decorator, or by run_on_logical_devices().
+TensorFlow's compiler divides any computation with a split tensor. libdist divides element-wise functions and reductions
+(_split.py). For other computations the program names the function to run on every device, with the decorator or with
+run_on_logical_devices().
 """
 
 from __future__ import annotations
@@ -16,57 +17,13 @@ import libdist
 from libdist._tensors import owner_of
 
 from ._nest import leaves_of
-from ._tensor import Holder, TensorShape, tensor_of
+from ._split import SplitTensor
+from ._tensor import tensor_of
 
 if TYPE_CHECKING:
     from ._tpu import MeshStrategy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class SplitTensor(Holder):
-    """A tensor that is split over the logical devices of a replica.
-
-    Inside the replica's function it is for functions that run on every device; elsewhere it reads as the whole.
-    """
-
-    def __init__(self, value: libdist.Value, strategy: libdist.Strategy) -> None:
-        self._value = value
-        self._strategy = strategy
-
-    @property
-    def shape(self) -> TensorShape:
-        """Of the whole."""
-        return TensorShape(self._value.shape)
-
-    @property
-    def dtype(self) -> Any:
-        """NumPy's dtype of the elements."""
-        return libdist.numpy_dtype(self._value.dtype)
-
-    def read_value(self) -> Any:
-        """The whole; FailedPrecondition inside a function of the strategy's replicas."""
-        replica = libdist.get_replica()
-        if replica is not None and replica.strategy is self._strategy:
-            devices = self._strategy.num_logical_devices
-            raise libdist.FailedPrecondition(
-                f"this tensor of shape {self.shape} is split over {devices} logical devices, and a function that is "
-                "called with it would compute on one thread: write @tf.distribute.on_logical_devices above the "
-                "function, which then runs on every device with its part, or call "
-                "strategy.run_on_logical_devices(function, (tensor,))"
-            )
-        return tensor_of(self._value.numpy())
-
-    def tolist(self) -> Any:
-        """The whole as nested lists."""
-        return self.read_value().tolist()
-
-    def __repr__(self) -> str:
-        if libdist.get_replica() is None:
-            return repr(self.read_value())
-        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype}, split={self._value.partition!r}>"
-
-    __str__ = __repr__
 
 
 def divided(value: libdist.Value, strategy: libdist.Strategy) -> Any:

@@ -72,6 +72,12 @@ REASONS = {
     "tf.train": "of tf.train there are Checkpoint, CheckpointManager, latest_checkpoint and ClusterSpec",
     "tf.nn": "compute it in NumPy; of tf.nn there are compute_average_loss() and scale_regularization_loss()",
     "tf.config": "options are arguments of the strategy",
+    "tf.variable_creator_scope": "tf.Variable() takes all options; for something on each worker of its own, use "
+    "ClusterCoordinator.create_per_worker_value(fn)",
+    "tf.errors": "libdist.DistError has a subclass for each status that libdist reports",
+    "tf.string": "texts are Python's: str",
+    "tf.strings": "texts are Python's: use the methods of str",
+    "tf.dtypes": "dtypes are NumPy's: tf.float32 is numpy.float32",
     "tf.tpu": _TPU,
     "tf.tpu.experimental.embedding": "an embedding is a tf.Variable: sparse_read() and scatter_add()",
     "tf.tpu.experimental.HardwareFeature": _TPU,

@@ -1,112 +1,154 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nests: lists, tuples and dictionaries, with things at their leaves.
+"""Nests of lists, tuples, mappings and attrs objects, as tf.nest defines them.
 
-libdist's dictionaries have texts for keys, and its tuples no names: a nest that has more goes through it as a tuple
-whose first item is its form.
+libdist carries lists, tuples and dictionaries with text keys. packed() makes such a nest: a mapping becomes a
+dictionary, and so do a named tuple and an attrs object, with a key ".name" for each field. restored() gives the result
+of a call the types and the key order of a nest that the program passed.
 """
 
 from __future__ import annotations
 
-import threading
-import weakref
-from typing import Any, Callable, Mapping, Sequence
+import copy
+from collections import defaultdict
+from numbers import Number
+from types import MappingProxyType
+from typing import Any, Callable, Iterable, Mapping, MutableMapping, Optional
+
+
+def _fields_of(nest: Any) -> Optional[list[str]]:
+    """The names of the fields of a named tuple or of an attrs object; None for anything else."""
+    if isinstance(nest, tuple):
+        fields = getattr(nest, "_fields", None)
+        return None if fields is None else list(fields)
+    attributes = getattr(type(nest), "__attrs_attrs__", None)
+    return None if attributes is None else [attribute.name for attribute in attributes]
+
+
+def _ordered(nest: Mapping[Any, Any]) -> list[Any]:
+    """The keys in tf.nest's order: sorted if they can be compared."""
+    try:
+        return sorted(nest)
+    except TypeError:
+        return list(nest)
+
+
+def _mapping_like(nest: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
+    """A mapping of the type and the key order of `nest`, with other items."""
+    kind: Any = type(nest)
+    if kind is dict:
+        return items
+    if not isinstance(nest, MutableMapping):
+        given = items if kind is MappingProxyType else list(items.items())
+        try:
+            return kind(given)
+        except TypeError as error:
+            raise TypeError(
+                f"cannot make a {kind.__name__} like the one in the nest: its constructor must accept key-value pairs "
+                f"({error})"
+            ) from error
+    try:
+        made = kind(nest.default_factory) if isinstance(nest, defaultdict) else kind()
+    except TypeError:
+        made = copy.copy(nest)
+    for key, item in items.items():
+        made[key] = item
+    return made
+
+
+def items_of(nest: Any) -> Optional[list[Any]]:
+    """The items of a list, a tuple, a mapping or an attrs object, in its own order; None of a leaf."""
+    fields = _fields_of(nest)
+    if fields is not None:
+        return [getattr(nest, name) for name in fields]
+    if isinstance(nest, (list, tuple)):
+        return list(nest)
+    return [nest[key] for key in nest] if isinstance(nest, Mapping) else None
+
+
+def rebuilt(nest: Any, items: Iterable[Any]) -> Any:
+    """A nest of the same type and keys, with other items in the order of items_of()."""
+    if isinstance(nest, Mapping):
+        return _mapping_like(nest, dict(zip(nest, items)))
+    return type(nest)(items) if _fields_of(nest) is None else type(nest)(*items)
 
 
 def map_leaves(fn: Callable[[Any], Any], nest: Any) -> Any:
-    """A nest of the same form, of what `fn` makes of the leaves."""
-    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
-        return type(nest)(*(map_leaves(fn, item) for item in nest))
-    if isinstance(nest, (list, tuple)):
-        return type(nest)(map_leaves(fn, item) for item in nest)
+    """Returns a nest of the same structure and types, with fn(leaf) for each leaf in the order of leaves_of()."""
     if isinstance(nest, Mapping):
-        return {key: map_leaves(fn, nest[key]) for key in nest}
-    return fn(nest)
+        made = {key: map_leaves(fn, nest[key]) for key in _ordered(nest)}
+        return _mapping_like(nest, {key: made[key] for key in nest})
+    items = items_of(nest)
+    return fn(nest) if items is None else rebuilt(nest, [map_leaves(fn, item) for item in items])
 
 
 def leaves_of(nest: Any) -> list[Any]:
-    """The leaves from the first to the last."""
-    leaves: list[Any] = []
-    map_leaves(leaves.append, nest)
-    return leaves
+    """The leaves from the first to the last; those of a mapping by sorted keys."""
+    items = [nest[key] for key in _ordered(nest)] if isinstance(nest, Mapping) else items_of(nest)
+    return [nest] if items is None else [leaf for item in items for leaf in leaves_of(item)]
 
 
-class Form:
-    """A named tuple's class, or the keys of a dictionary that are not all texts. Equal forms are one object."""
-
-    __slots__ = ("kind", "keys", "__weakref__")
-
-    def __init__(self, kind: Any, keys: tuple[Any, ...]) -> None:
-        self.kind = kind
-        self.keys = keys
-
-    def made(self, items: Sequence[Any]) -> Any:
-        """A nest of this form."""
-        return dict(zip(self.keys, items)) if self.kind is dict else self.kind(*items)
+# ---- For libdist -----------------------------------------------------------------------------------------------------
 
 
-_forms: weakref.WeakValueDictionary[Any, Form] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+def _text(key: Any) -> str:
+    """A text for a key. Keys that are equal although their types differ, like 1 and np.int64(1), have the same one."""
+    if isinstance(key, tuple):
+        return f"({', '.join(map(_text, key))})"
+    if isinstance(key, Number):
+        try:
+            whole = int(key)  # type: ignore[call-overload]
+        except (TypeError, ValueError, OverflowError):
+            return repr(key)
+        return repr(whole if whole == key else key)
+    return repr(key)
 
 
-def _form(kind: Any, keys: tuple[Any, ...]) -> Form:
-    with _lock:
-        form = _forms.get((kind, keys))
-        if form is None:
-            form = _forms[(kind, keys)] = Form(kind, keys)
-        return form
+def _texts(keys: Mapping[Any, Any]) -> dict[Any, str]:
+    """A text for each key: the key itself if all keys are texts, otherwise _text()."""
+    if all(isinstance(key, str) for key in keys):
+        return {key: key for key in keys}
+    texts: dict[Any, str] = {}
+    taken: set[str] = set()
+    for key in keys:
+        text = _text(key)
+        while text in taken:  # different keys that print alike
+            text += "'"
+        taken.add(text)
+        texts[key] = text
+    return texts
 
 
-def form_of(nest: Any) -> tuple[Form, list[Any]] | None:
-    """The form and the items of a nest that libdist has no kind for; None for any other."""
-    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
-        return _form(type(nest), ()), list(nest)
-    if isinstance(nest, Mapping) and not all(isinstance(key, str) for key in nest):
-        keys = tuple(sorted(nest, key=lambda key: (type(key).__name__, repr(key))))
-        return _form(dict, keys), [nest[key] for key in keys]
-    return None
-
-
-def packed(nest: Any, leaf: Callable[[Any], Any], mark: Callable[[Form], Any]) -> Any:
-    """A nest for libdist: map_leaves(), and mark(form) before the items of what it has no kind for."""
-    special = form_of(nest)
-    if special is not None:
-        return (mark(special[0]), *(packed(item, leaf, mark) for item in special[1]))
-    if isinstance(nest, (list, tuple)):
-        return type(nest)(packed(item, leaf, mark) for item in nest)
+def packed(nest: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Returns a nest that libdist can carry, with leaf(thing) for each leaf."""
+    fields = _fields_of(nest)
+    if fields is not None:
+        return {"." + name: packed(getattr(nest, name), leaf) for name in fields}
+    if isinstance(nest, list):
+        return [packed(item, leaf) for item in nest]
+    if isinstance(nest, tuple):
+        return tuple(packed(item, leaf) for item in nest)
     if isinstance(nest, Mapping):
-        return {key: packed(nest[key], leaf, mark) for key in nest}
+        return {text: packed(nest[key], leaf) for key, text in _texts(nest).items()}
     return leaf(nest)
 
 
-def flattened(nest: Any) -> Any:
-    """A nest with lists in the place of what libdist has no kind for; restored() undoes it."""
-    special = form_of(nest)
-    if special is not None:
-        return [flattened(item) for item in special[1]]
-    if isinstance(nest, (list, tuple)):
-        return type(nest)(flattened(item) for item in nest)
-    if isinstance(nest, Mapping):
-        return {key: flattened(nest[key]) for key in nest}
-    return nest
-
-
-def _has_form(nest: Any) -> bool:
-    if isinstance(nest, Mapping):
-        return not all(isinstance(key, str) for key in nest) or any(_has_form(nest[key]) for key in nest)
-    return isinstance(nest, (list, tuple)) and (hasattr(nest, "_fields") or any(_has_form(item) for item in nest))
-
-
 def restored(result: Any, nest: Any) -> Any:
-    """The result of a call with flattened(nest), in the form of the nest."""
-    return _restored(result, nest) if _has_form(nest) else result
+    """Returns the result of a call with packed(nest) in the structure of the nest.
 
-
-def _restored(result: Any, nest: Any) -> Any:
-    special = form_of(nest)
-    if special is not None:
-        return special[0].made([_restored(one, item) for one, item in zip(result, special[1])])
+    Parts of the result that have another structure stay as they are.
+    """
+    fields = _fields_of(nest)
+    if fields is not None:
+        if not isinstance(result, dict) or result.keys() != {"." + name for name in fields}:
+            return result
+        return rebuilt(nest, [restored(result["." + name], getattr(nest, name)) for name in fields])
     if isinstance(nest, (list, tuple)):
-        return type(nest)(_restored(one, item) for one, item in zip(result, nest))
+        if not isinstance(result, (list, tuple)) or len(result) != len(nest):
+            return result
+        return rebuilt(nest, [restored(one, item) for one, item in zip(result, nest)])
     if isinstance(nest, Mapping):
-        return {key: _restored(result[key], nest[key]) for key in nest}
+        texts = _texts(nest)
+        if not isinstance(result, dict) or result.keys() != set(texts.values()):
+            return result
+        return rebuilt(nest, [restored(result[text], nest[key]) for key, text in texts.items()])
     return result

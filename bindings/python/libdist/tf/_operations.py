@@ -12,8 +12,14 @@ from ._closures import make_function
 from ._composites import Composite
 from ._nest import map_leaves
 from ._numbers import convert_to_tensor
+from ._split import SplitTensor
 from ._tensor import plain, tensor_of
 from ._values import DistributedValues
+
+
+def _tensor(given: Any) -> Any:
+    """convert_to_tensor(), except that a tensor split over the logical devices of this replica stays split."""
+    return given if isinstance(given, SplitTensor) and given._is_divided() else convert_to_tensor(given)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
@@ -26,7 +32,7 @@ def identity(input: Any, name: Any = None) -> Any:
     """A new tensor with the same elements."""
     if isinstance(input, Composite):
         return input._with_parts(lambda part: part.copy())
-    return convert_to_tensor(input).copy()
+    return _tensor(input).copy()
 
 
 def zeros(shape: Any, dtype: Any = np.float32) -> Any:
@@ -41,43 +47,57 @@ def ones(shape: Any, dtype: Any = np.float32) -> Any:
 
 def zeros_like(input: Any, dtype: Any = None) -> Any:
     """zeros() like a tensor."""
-    return tensor_of(np.zeros_like(plain(convert_to_tensor(input)), dtype))
+    return tensor_of(np.zeros_like(_tensor(input), dtype))
 
 
 def ones_like(input: Any, dtype: Any = None) -> Any:
     """ones() like a tensor."""
-    return tensor_of(np.ones_like(plain(convert_to_tensor(input)), dtype))
+    return tensor_of(np.ones_like(_tensor(input), dtype))
 
 
 def cast(x: Any, dtype: Any) -> Any:
     """A tensor of another dtype."""
-    return convert_to_tensor(x).astype(dtype)
+    return _tensor(x).astype(dtype)
 
 
 def add(x: Any, y: Any, name: Any = None) -> Any:
     """x + y."""
-    return convert_to_tensor(x) + y
+    return _tensor(x) + y
+
+
+def add_n(inputs: Any, name: Any = None) -> Any:
+    """The sum of the tensors of a list, element by element."""
+    given = list(inputs)
+    if not given:
+        raise ValueError("inputs must be a list of at least one tensor with the same dtype and shape")
+    return functools.reduce(add, given[1:], _tensor(given[0]))
 
 
 def square(x: Any, name: Any = None) -> Any:
     """x * x."""
-    return tensor_of(np.square(convert_to_tensor(x)))
+    return tensor_of(np.square(_tensor(x)))
 
 
 def matmul(a: Any, b: Any, name: Any = None) -> Any:
     """a @ b."""
-    return convert_to_tensor(a) @ convert_to_tensor(b)
+    return _tensor(a) @ _tensor(b)
 
 
 def reduce_sum(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = False) -> Any:
     """The sum, in the tensor's own dtype."""
-    array = plain(convert_to_tensor(input_tensor))
+    tensor = _tensor(input_tensor)
+    if isinstance(tensor, SplitTensor):
+        return tensor.sum(axis, tensor.dtype, keepdims=keepdims)
+    array = plain(tensor)
     return tensor_of(np.asarray(np.sum(array, axis=axis, keepdims=keepdims, dtype=array.dtype)))
 
 
 def reduce_mean(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = False) -> Any:
     """The mean, in the tensor's own dtype."""
-    array = plain(convert_to_tensor(input_tensor))
+    tensor = _tensor(input_tensor)
+    if isinstance(tensor, SplitTensor):
+        return tensor.mean(axis, keepdims=keepdims).astype(tensor.dtype)
+    array = plain(tensor)
     return tensor_of(np.asarray(np.mean(array, axis=axis, keepdims=keepdims)).astype(array.dtype))
 
 
@@ -112,7 +132,7 @@ def range(*args: int, dtype: Any = np.int32) -> Any:
 
 def reshape(tensor: Any, shape: Any) -> Any:
     """A tensor of another shape."""
-    return convert_to_tensor(tensor).reshape(shape)
+    return _tensor(tensor).reshape(shape)
 
 
 def shape(input: Any) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 import logging
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any, Optional, TypeVar, Union
 
 import libdist
 
@@ -127,14 +127,30 @@ class CollectiveHints(CommunicationOptions):
         super().__init__(bytes_per_pack, timeout_seconds)
 
 
+Options = TypeVar("Options")
+
+
+def checked(options: Any, kind: type[Options], name: str) -> Optional[Options]:
+    """Options of the type that is needed, or None; otherwise TypeError."""
+    if options is None or isinstance(options, kind):
+        return options
+    raise TypeError(f"options must be a {name}, not {type(options).__name__}: {options!r}")
+
+
+def communication_options(options: Any) -> CommunicationOptions:
+    """The given options, or the default ones."""
+    name = "tf.distribute.experimental.CommunicationOptions"
+    return checked(options, CommunicationOptions, name) or CommunicationOptions()
+
+
 def collective_options(options: Optional[CommunicationOptions]) -> dict[str, Any]:
     """libdist's options of one collective."""
-    return {} if options is None else options._collective_options()
+    return {} if options is None else communication_options(options)._collective_options()
 
 
 def reduce_options(options: Optional[CommunicationOptions]) -> dict[str, Any]:
     """libdist's options of a reduction from outside."""
-    return {} if options is None else {"options": options._communication_options()}
+    return {} if options is None else {"options": communication_options(options)._communication_options()}
 
 
 @dataclass(frozen=True)
@@ -203,7 +219,14 @@ class InputOptions:
 
 def input_options(options: Optional[InputOptions]) -> dict[str, Any]:
     """libdist's options of a dataset."""
-    return {} if options is None else options._native()
+    given = checked(options, InputOptions, "tf.distribute.InputOptions")
+    return {} if given is None else given._native()
+
+
+def run_options(options: Optional[RunOptions]) -> dict[str, Any]:
+    """libdist's options of a run."""
+    given = checked(options, RunOptions, "tf.distribute.RunOptions")
+    return {} if given is None else given._native()
 
 
 class InputContext:

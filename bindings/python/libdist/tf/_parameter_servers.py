@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -15,10 +16,11 @@ import libdist
 from . import _closures
 from ._cluster import ClusterResolver, ClusterSpec, native_of
 from ._extended import StrategyExtended
+from ._job import JobCoordinator
 from ._nest import map_leaves
 from ._numbers import convert_to_tensor
-from ._options import RunOptions, VariableAggregation, VariableSynchronization
-from ._remote import CachingVariable, Description, RemoteVariable, ShardedVariable
+from ._options import ReduceOp, RunOptions, VariableAggregation, VariableSynchronization
+from ._remote import CachingVariable, Description, RemoteVariable, ShardedVariable, ShardVariable
 from ._strategy import Strategy
 from ._tensor import plain
 
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
 SERVERS = ("ps", "worker")
 """The jobs whose tasks are servers, and reach variables inside the functions that they run."""
 
+_JOBS = ("chief", "worker", "evaluator", "ps")
+
 _numbers = itertools.count()
+_log = logging.getLogger("libdist.tf")
 
 
 def _check_cluster(resolver: ClusterResolver) -> ClusterSpec:
@@ -36,6 +41,20 @@ def _check_cluster(resolver: ClusterResolver) -> ClusterSpec:
     spec = resolver.cluster_spec()
     if not spec:
         raise ValueError("Cluster spec must be non-empty in `tf.distribute.cluster_resolver.ClusterResolver`.")
+    task_type, task_id = resolver.task_type or None, resolver.task_id
+    if any(job not in _JOBS for job in spec.jobs):
+        raise ValueError(
+            f"Disallowed task type found in cluster spec. Allowed types are {_JOBS} and the cluster spec is {spec}."
+        )
+    if task_type is not None and task_type not in _JOBS:
+        raise ValueError(f"Unrecognized task_type: {task_type}, valid task types are: {', '.join(_JOBS)}")
+    if task_type is not None and task_type not in spec.jobs and task_type != "evaluator":
+        raise ValueError(f"`task_type` {task_type!r} not found in cluster_spec.")
+    for job in ("chief", "evaluator"):
+        if job in spec.jobs and spec.num_tasks(job) > 1:
+            raise ValueError(f"There must be at most one {job!r} job.")
+    if task_type in spec.jobs and (task_id or 0) >= spec.num_tasks(task_type):
+        raise ValueError(f"The `task_id` {task_id} exceeds the maximum id of {task_type}.")
     for job, what in (("ps", "ps"), ("worker", "worker")):
         if job not in spec.jobs or spec.num_tasks(job) < 1:
             raise ValueError(f"There must be at least one {what}.")
@@ -52,7 +71,10 @@ class _Extended(StrategyExtended):
         return result if group else map_leaves(lambda leaf: (leaf,), result)
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]:
-        """Inside, new variables lie on the parameter servers that a variable is on, part by part."""
+        """Inside, new variables lie on the parameter servers that a variable is on, part by part.
+
+        With one part of a divided variable, a new variable lies on that part's server as a whole.
+        """
         if not isinstance(colocate_with_variable, RemoteVariable):
             return super().colocate_vars_with(colocate_with_variable)
         return _beside(colocate_with_variable)
@@ -129,7 +151,23 @@ class ParameterServerStrategy(Strategy):
         options: Optional[RunOptions] = None,
     ) -> Any:
         """Calls fn(*args, **kwargs) on this process' one replica, inside a function on a worker too."""
+        self._warn_if_local()
         return map_leaves(_tensor, super().run(fn, args, kwargs, options))
+
+    def reduce(self, reduce_op: Union[ReduceOp, str], value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
+        """Strategy.reduce(), of this process' one replica."""
+        self._warn_if_local()
+        return super().reduce(reduce_op, value, axis)
+
+    def _warn_if_local(self) -> None:
+        """TensorFlow's warning, in its words."""
+        if _closures.running() is None:
+            _log.warning(
+                "It is detected that a function used with `tf.distribute.experimental.ParameterServerStrategy` is executed "
+                "locally on the coordinator. This is inefficient but may be valid for one-off tasks such as inferring "
+                "output signature. To properly distribute functions to run on workers, `run` or `reduce` should be used "
+                "within a function passed to `tf.distribute.experimental.coordinator.ClusterCoordinator.schedule`."
+            )
 
     # ---- variables --------------------------------------------------------------------------------------------------
 
@@ -145,7 +183,7 @@ class ParameterServerStrategy(Strategy):
             )
         with self._lock:
             if self._native_coordinator is None:
-                self._native_coordinator = libdist.Coordinator(self._native)
+                self._native_coordinator = JobCoordinator(self._native)
             return self._native_coordinator
 
     def _make_variable(
@@ -177,7 +215,10 @@ class ParameterServerStrategy(Strategy):
         array = plain(convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype))
         with self._lock:
             beside = _thread.beside
-            num_parts = self._num_parts(array) if beside is None else self._parts_of(beside._is.key)
+            if beside is None:
+                num_parts = self._num_parts(array)
+            else:
+                num_parts = 1 if isinstance(beside, ShardVariable) else self._parts_of(beside._is.key)
             described = Description(
                 self._new_key(name or "Variable"),
                 name or "Variable",
@@ -225,13 +266,16 @@ class ParameterServerStrategy(Strategy):
                 key,
                 array,
                 partitions=[num_parts] + [1] * (array.ndim - 1) if array.ndim and beside is None else None,
-                colocate_with=None if beside is None else beside._is.key,
+                colocate_with=None if beside is None else _place_name(beside),
             )
         elif beside is None:
             self._keys[key] = (self._next_ps, num_parts)
             self._next_ps += num_parts
         else:
-            self._keys[key] = self._keys[beside._is.key]
+            place = self._keys[beside._is.key]
+            if isinstance(beside, ShardVariable) and place is not None:
+                place = (place[0] + beside._part, 1)
+            self._keys[key] = place
 
     def _parts_of(self, key: str) -> int:
         place = self._keys[key]
@@ -257,6 +301,12 @@ class ParameterServerStrategy(Strategy):
 
     def __repr__(self) -> str:
         return f"<ParameterServerStrategy with {self._num_ps} parameter servers>"
+
+
+def _place_name(beside: RemoteVariable) -> str:
+    """libdist's name of a variable or a part to colocate with."""
+    key = beside._is.key
+    return f"{key}/part_{beside._part}" if isinstance(beside, ShardVariable) else key
 
 
 def _tensor(leaf: Any) -> Any:

@@ -99,7 +99,10 @@ class Server(Refusing):
         """Offers func(*args) under a name, before start()."""
         if not callable(func):
             raise ValueError("Only TF functions are supported with Register method")  # TensorFlow's words
-        self._native.register(method_name, lambda _, *args: sent(func(*received(args))))
+        try:
+            self._native.register(method_name, lambda _, *args: sent(func(*received(args))))
+        except libdist.AlreadyExists as error:  # TensorFlow's class for it
+            raise libdist.InvalidArgument(f"{method_name} is already registered: {error.message}") from error
 
     def start(self) -> None:
         """Listens."""
@@ -117,8 +120,9 @@ class Client(Refusing):
 
     _tf_name = "tf.distribute.experimental.rpc.Client"
 
-    def __init__(self, native: libdist.RpcClient, timeout_in_ms: int) -> None:
+    def __init__(self, native: libdist.RpcClient, timeout_in_ms: int, address: str) -> None:
         self._native = native
+        self._address = address
         self._timeout_in_ms = timeout_in_ms
         self._methods: Optional[list[str]] = None
 
@@ -126,7 +130,7 @@ class Client(Refusing):
     def create(rpc_layer: str, address: str, name: str = "", timeout_in_ms: int = 0) -> Client:
         """A client of the server at an address, which need not be there yet. timeout_in_ms: of its calls; 0: 600,000."""
         _check_layer(rpc_layer)
-        return Client(libdist.RpcClient(address), timeout_in_ms)
+        return Client(libdist.RpcClient(address), timeout_in_ms, address)
 
     def call(
         self,
@@ -148,15 +152,23 @@ class Client(Refusing):
         return timeout_in_ms / 1000 if timeout_in_ms else None
 
     def __getattr__(self, name: str) -> Any:
-        """client.addition(1.0, 2.0): a method by its name; asks the server once which there are."""
+        """client.addition(1.0, 2.0): a method by its name; asks the server once for the names of its methods.
+
+        client.addition_blocking(1.0, 2.0) waits, and returns the value or raises the error.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         if self._methods is None:
             self._methods = self._native.methods(timeout=self._timeout(0))
-        if name not in self._methods:
+        called = name.removesuffix("_blocking") if name not in self._methods else name
+        if called not in self._methods:
             raise AttributeError(f"the server has no method {name}; it has {', '.join(self._methods) or 'none'}")
 
-        def method(*args: Any, timeout_in_ms: int = 0) -> StatusOrResult:
-            return self.call(name, args, timeout_in_ms=timeout_in_ms)
+        def method(*args: Any, timeout_in_ms: int = 0) -> Any:
+            result = self.call(called, args, timeout_in_ms=timeout_in_ms)
+            return result if called == name else result.get_value()
 
+        waits = "" if called == name else ", and returns its value"
+        method.__name__ = name
+        method.__doc__ = f"Calls the method {called} of the server at {self._address}{waits}."
         return method

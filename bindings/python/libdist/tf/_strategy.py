@@ -26,6 +26,7 @@ from ._options import (
     ValueContext,
     native_op,
 )
+from ._options import communication_options as checked_options
 from ._variable import Variable
 
 if TYPE_CHECKING:
@@ -134,9 +135,10 @@ class Strategy(Refusing):
         crossing = Crossing(self._native)
 
         def make(context: libdist.ValueContext) -> Any:
-            return crossing.carry(value_fn(ValueContext(context.replica_id, context.num_replicas)))
+            value = value_fn(ValueContext(context.replica_id, context.num_replicas))
+            return crossing.carry_result(context.replica_id, value)
 
-        return crossing.take(self._native.values_from_function(make))
+        return crossing.take_results(self._native.values_from_function(make))
 
     # ---- input ------------------------------------------------------------------------------------------------------
 
@@ -173,16 +175,25 @@ def _cross_device(ops: Optional[CrossDeviceOps]) -> Optional[libdist.CrossDevice
     return None if ops is None else ops._operations()
 
 
+def _logical_devices() -> Optional[list[str]]:
+    """The names of the logical devices that the program has configured; None without a configuration."""
+    from . import config
+
+    if config.configured_devices() is None:
+        return None
+    return [device.name.removeprefix("/device:") for device in config.list_logical_devices()]
+
+
 class MirroredStrategy(Strategy):
     """Replicas with a copy of each variable, which are kept equal. A replica is a host thread."""
 
     def __init__(
         self, devices: Optional[Sequence[str]] = None, cross_device_ops: Optional[CrossDeviceOps] = None
     ) -> None:
-        """devices: a name for each replica's place; None: as many replicas as this process may use CPUs."""
+        """devices: a name for each replica's device; None: those of tf.config.list_logical_devices()."""
         if devices is not None and not devices:
             raise ValueError("Got an empty `devices` list.")
-        names = None if devices is None else list(devices)
+        names = _logical_devices() if devices is None else list(devices)
         native = libdist.Strategy(len(names or ()), devices=names, cross_device=_cross_device(cross_device_ops))
         self._ops = cross_device_ops
         super().__init__(native)
@@ -211,7 +222,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         found = native_of(resolver)
         if found is None:
             raise TypeError(f"cluster_resolver is a tf.distribute.cluster_resolver.ClusterResolver, not {resolver!r}")
-        options = communication_options or CommunicationOptions()
+        options = checked_options(communication_options)
         native = libdist.Strategy(
             kind=libdist.StrategyKind.MULTI_WORKER_MIRRORED,
             communication=options._communication_options(),

@@ -63,6 +63,9 @@ def calculate(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str
 
     NumPy before 2 would make float64 of a float32 scalar and a number.
     """
+    for given in inputs:
+        if isinstance(given, Holder) and given._is_divided():
+            return given._calculate(ufunc, method, inputs, kwargs)
     arrays = [plain(given) for given in inputs]
     dtype = next((array.dtype for given, array in zip(inputs, arrays) if isinstance(given, (Tensor, Holder))), None)
     fitting = () if dtype is None else _FITS.get(dtype.kind, ())
@@ -187,6 +190,13 @@ class Holder(_Rebinding, np.lib.mixins.NDArrayOperatorsMixin):
     def _dense(self) -> Any:
         """What operators compute with."""
         return self.read_value()
+
+    def _is_divided(self) -> bool:
+        """Whether calculate() is left to _calculate(): see SplitTensor."""
+        return False
+
+    def _calculate(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
 
     def numpy(self) -> Any:
         """The value as an array of NumPy's own; of a scalar NumPy's number."""

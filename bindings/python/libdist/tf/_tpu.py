@@ -10,7 +10,7 @@ import libdist
 from ._cluster import ClusterResolver, native_of
 from ._convert import from_native, tensors
 from ._logical import sharded
-from ._nest import map_leaves
+from ._nest import packed, restored
 from ._resolver import TPUClusterResolver
 from ._strategy import Strategy
 from .tpu import DeviceAssignment
@@ -23,7 +23,7 @@ def _divided(strategy: libdist.Strategy, nest: Any) -> Any:
         value = sharded(thing)
         return tensors(strategy, thing) if value is thing else value
 
-    return map_leaves(leaf, nest)
+    return packed(nest, leaf)
 
 
 class MeshStrategy(Strategy):
@@ -62,12 +62,17 @@ class MeshStrategy(Strategy):
         divided tensors. libdist's own: TensorFlow's compiler divides any step, and here the program does.
         """
 
-        def body(_: libdist.Replica, *positional: Any, **named: Any) -> Any:
-            given = from_native(positional, self._native), from_native(named, self._native)
-            return tensors(self._native, fn(*given[0], **given[1]))
+        arguments = tuple(args), dict(kwargs or {})
+        results: dict[int, Any] = {}
 
-        divided = _divided(self._native, tuple(args)), _divided(self._native, dict(kwargs or {}))
-        return from_native(self._replica().run_on_devices(body, *divided), self._native)
+        def body(device: libdist.Replica, *positional: Any, **named: Any) -> Any:
+            given = restored(from_native((positional, named), self._native), arguments)
+            results[device.id] = fn(*given[0], **given[1])
+            return tensors(self._native, results[device.id])
+
+        divided = _divided(self._native, arguments[0]), _divided(self._native, arguments[1])
+        joined = self._replica().run_on_devices(body, *divided)
+        return restored(from_native(joined, self._native), results[min(results)])
 
     def _replica(self) -> libdist.Replica:
         """The one whose function this thread is in."""
@@ -103,18 +108,25 @@ class TPUStrategy(MeshStrategy):
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Sequence[int]) -> Any:
         """Splits a tensor, or each of a nest, over the replica's logical devices.
 
-        It is for functions that run on every device: see on_logical_devices(). Outside of the replica's function it
-        reads as the tensor that it is.
+        Element-wise functions of NumPy, casts, reductions and tf.identity() run on every device with its part. An
+        index, numpy() and printing read the whole. Use on_logical_devices() for functions that need more than that.
+        Outside of the replica's function the result reads as the whole tensor.
         """
+        dimensions = list(partition_dimensions)
+        if any(isinstance(dimension, (list, tuple)) for dimension in dimensions):
+            raise ValueError(f"partition_dimensions must be an unnested list of ints, not {partition_dimensions!r}")
         given = _divided(self._native, tensor)
-        return from_native(self._replica().split_to_logical_devices(given, partition_dimensions), self._native)
+        result = self._replica().split_to_logical_devices(given, dimensions)
+        return restored(from_native(result, self._native), tensor)
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
         """Gives a tensor, or each of a nest, to one of the replica's logical devices."""
         given = _divided(self._native, tensor)
-        return from_native(self._replica().assign_to_logical_device(given, logical_device_id), self._native)
+        result = self._replica().assign_to_logical_device(given, logical_device_id)
+        return restored(from_native(result, self._native), tensor)
 
     def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
         """Gives a tensor, or each of a nest, to each of the replica's logical devices."""
         given = _divided(self._native, tensor)
-        return from_native(self._replica().replicate_to_logical_devices(given), self._native)
+        result = self._replica().replicate_to_logical_devices(given)
+        return restored(from_native(result, self._native), tensor)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 
@@ -39,6 +40,11 @@ class Variable(Assignable, metaclass=_VariableType):
     _of_metric = False  # then a number that all replicas give is a number of each
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if "per_worker_variable" in kwargs:
+            raise libdist.Unimplemented(
+                "per-worker variables are not offered: ClusterCoordinator.create_per_worker_value(fn) keeps any object on "
+                "each worker"
+            )
         servers = owner_of_servers()
         if servers is not None:
             return servers._make_variable(*args, **kwargs)
@@ -301,7 +307,12 @@ def _wanted(
     """What all replicas have to agree on."""
     kind = None if dtype is None else np.dtype(dtype)
     given = {"trainable": trainable, "dtype": kind, "synchronization": synchronization, "aggregation": aggregation}
-    return [f"name {name or 'Variable'}", *(f"{what} {one}" for what, one in given.items())]
+    return [f"name {_canonical(name or 'Variable')}", *(f"{what} {one}" for what, one in given.items())]
+
+
+def _canonical(name: str) -> str:
+    """A name without the numbers "_N" that replicas add to tell their variables apart, as TensorFlow compares it."""
+    return re.sub(r"_\d(?=/|$)", "", name)
 
 
 def _made(cls: type, wanted: list[Any], args: Any, kwargs: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
-from typing import Any, Callable, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
 import numpy as np
 
@@ -19,7 +19,7 @@ import libdist
 from ._composites import Composite, RaggedTensor, SparseTensor
 from ._convert import tensors
 from ._missing import Namespace, Refusing, missing
-from ._nest import leaves_of, map_leaves
+from ._nest import items_of, leaves_of, map_leaves, rebuilt
 from ._numbers import convert_to_tensor
 from ._spec import TensorSpec, conform, spec_of
 from ._tensor import Tensor, plain, tensor_of
@@ -81,21 +81,21 @@ class _Row(Tensor):
 
 
 def _structured(nest: Any) -> Any:
-    """A nest whose lists are tensors, as tf.data has it: only tuples and dicts are structure."""
-    if isinstance(nest, tuple):
-        return type(nest)(*map(_structured, nest)) if hasattr(nest, "_fields") else tuple(map(_structured, nest))
-    if isinstance(nest, dict):
-        return {key: _structured(item) for key, item in nest.items()}
+    """A nest whose lists are tensors: in tf.data only tuples, mappings and attrs objects are structure."""
+    items = None if isinstance(nest, list) else items_of(nest)
+    if items is not None:
+        return rebuilt(nest, [_structured(item) for item in items])
     return nest if isinstance(nest, (Composite, _Row)) else convert_to_tensor(nest)
 
 
 def _stacked(elements: list[Any]) -> Any:
     first = elements[0]
-    if isinstance(first, tuple):
-        items = [_stacked([element[i] for element in elements]) for i in range(len(first))]
-        return type(first)(*items) if hasattr(first, "_fields") else tuple(items)
-    if isinstance(first, dict):
-        return {key: _stacked([element[key] for element in elements]) for key in first}
+    if isinstance(first, Mapping):
+        return rebuilt(first, [_stacked([element[key] for element in elements]) for key in first])
+    items = items_of(first)
+    if items is not None:
+        columns = zip(*(items_of(element) or [] for element in elements))
+        return rebuilt(first, [_stacked(list(column)) for column in columns])
     if isinstance(first, SparseTensor):
         return SparseTensor.of_rows(elements)
     if isinstance(first, (_Row, RaggedTensor)):
@@ -358,10 +358,10 @@ class Dataset(Refusing):
 
 def _signature(types: Any, shapes: Any) -> Any:
     """A spec for each type of a nest, with the shape at the same place of another nest."""
+    if isinstance(types, Mapping):
+        return rebuilt(types, [_signature(types[key], None if shapes is None else shapes[key]) for key in types])
     if isinstance(types, tuple):
-        return tuple(_signature(one, None if shapes is None else shapes[i]) for i, one in enumerate(types))
-    if isinstance(types, dict):
-        return {key: _signature(types[key], None if shapes is None else shapes[key]) for key in types}
+        return rebuilt(types, [_signature(one, None if shapes is None else shapes[i]) for i, one in enumerate(types)])
     return TensorSpec(shapes, types)
 
 
@@ -369,9 +369,9 @@ def _signed(element: Any, signature: Any) -> Any:
     if isinstance(signature, tuple):
         if not isinstance(element, (tuple, list)) or len(element) != len(signature):
             raise TypeError(f"`generator` yielded {element!r} where {len(signature)} tensors were expected.")
-        return tuple(_signed(one, spec) for one, spec in zip(element, signature))
-    if isinstance(signature, dict):
-        return {key: _signed(element[key], spec) for key, spec in signature.items()}
+        return rebuilt(signature, [_signed(one, spec) for one, spec in zip(element, signature)])
+    if isinstance(signature, Mapping):
+        return rebuilt(signature, [_signed(element[key], spec) for key, spec in signature.items()])
     return conform(element, signature)
 
 

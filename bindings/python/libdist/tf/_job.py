@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The coordinator of a ParameterServerStrategy, which reports the loss of a parameter server as TensorFlow does."""
+
+from __future__ import annotations
+
+import functools
+import re
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
+
+import libdist
+
+_LOST = re.compile(r"parameter server \d+ at .* is lost, and its variables with it")
+
+
+class ParameterServerLost(libdist.Unavailable, libdist.Aborted):
+    """A parameter server is lost: tf.errors.UnavailableError, as in TensorFlow, and libdist's own Aborted."""
+
+    status = libdist.Status.UNAVAILABLE
+
+
+@contextmanager
+def reporting_losses() -> Iterator[None]:
+    """Raises ParameterServerLost for libdist's report of a lost parameter server."""
+    try:
+        yield
+    except libdist.Aborted as error:
+        if isinstance(error, ParameterServerLost) or not _LOST.search(error.message):
+            raise
+        raise ParameterServerLost(error.message, worker=error.worker, hint=error.hint) from error
+
+
+def _reporting(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with reporting_losses():
+            return method(*args, **kwargs)
+
+    return called
+
+
+class JobCoordinator(libdist.Coordinator):
+    """libdist.Coordinator, except for the class of that error."""
+
+
+for _name in (
+    "assign",
+    "create_per_worker",
+    "create_variable",
+    "done",
+    "join",
+    "read",
+    "read_rows",
+    "scatter",
+    "schedule",
+):
+    setattr(JobCoordinator, _name, _reporting(getattr(libdist.Coordinator, _name)))
