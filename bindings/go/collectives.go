@@ -4,9 +4,7 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// The collectives, on lists of tensors. Every replica of the run makes the same collectives in the same order. `in` and
-// `out` may be the same list where collective.h says "in place"; it also says which shapes fit together, and in which
-// order contributions are added.
+// Collectives on lists of tensors. Every replica of the run must make the same collectives in the same order.
 
 // meet is one collective: pack both lists, call, unpack nothing. The same list twice is packed once.
 func (r *Replica) meet(in, out []Array, options []Option,
@@ -161,7 +159,7 @@ func (r *Replica) members(options []Option) int {
 }
 
 // Scan reduces each tensor over the replicas with lower ranks, and over this replica too if kind is
-// [ScanInclusive].
+// [Inclusive].
 func (r *Replica) Scan(op ReduceOp, kind ScanKind, in, out []Array, options ...Option) error {
 	if err := fits(in, out, nil); err != nil {
 		return err
