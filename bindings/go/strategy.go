@@ -49,7 +49,7 @@ type Options struct {
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that
 	// runtime.Goexit (t.FailNow, t.Fatal) in the function makes the replica fail instead of ending the process.
 	// A run takes about 50 µs longer. DefaultChoice means Yes in a test binary and No elsewhere; set No to
-	// benchmark short runs. It has no effect with Goroutines, which do not need it.
+	// benchmark short runs. Runs with Goroutines do not need it.
 	HopGoroutine Choice
 	// CPUs lists the CPUs, by the system's numbers, on which libdist's threads may run. Placement chooses among
 	// them, and Replicas: 0 counts them. It does not affect goroutines. If it is nil, the affinity mask of the
