@@ -4,18 +4,23 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// ApplyOptions say how ReduceApply uses a reduced gradient: by gradient descent, or by a function of the program's.
+// ApplyOptions specifies how [Replica.ReduceApply] applies reduced gradients: by gradient descent, or with a
+// function of the program.
 type ApplyOptions struct {
-	LearningRate float64   // of gradient descent
-	Momentum     float64   // 0: none, and no states
-	ClipNorm     float64   // > 0: gradients are scaled down to this global norm where it is larger
-	States       [][]Array // lists like the parameters; gradient descent with momentum: one
-	Function     ApplyFunc // nil: gradient descent. Replica 0's is used
+	LearningRate float64   // for gradient descent
+	Momentum     float64   // for gradient descent; 0 = no momentum and no states
+	ClipNorm     float64   // > 0: scale gradients down if their global norm exceeds it; 0 = no clipping
+	States       [][]Array // lists with the shapes of the parameters; gradient descent with momentum needs one
+	Function     ApplyFunc // update function; nil = gradient descent. The function of replica 0 is used
 }
 
-// ReduceApply reduces gradients and updates parameters with them in one pass, block by block while a block is in cache.
-// Parameters and states are mirrored: every replica gives its own copy, equal to the others', or all give the same one.
-// norm is that of the gradients before the clip; 0 without one.
+// ReduceApply reduces gradients and updates parameters with them in one pass, block by block, while each
+// block is in the cache. Parameters and states are mirrored: either every replica passes its own copy and all
+// copies are equal, or all replicas pass the same memory. With clipping, gradients also serves as scratch
+// memory, and each replica must pass its own. After an error, the content of parameters and states is
+// unspecified.
+//
+// norm is the global norm of the gradients before clipping, or 0 without clipping.
 func (r *Replica) ReduceApply(op ReduceOp, gradients, parameters []Array, apply ApplyOptions,
 	options ...Option) (norm float64, err error) {
 	if err := fits(gradients, parameters, options); err != nil {

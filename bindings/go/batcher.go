@@ -8,18 +8,20 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// BatcherOptions are the choices of NewBatcher; zero fields mean the default.
+// BatcherOptions specifies how [Strategy.NewBatcher] forms batches. The zero value selects the defaults.
 type BatcherOptions struct {
-	MaxItems   int           // of a step, and of an instance; 0: 32
-	MaxDelay   time.Duration // how long an item waits for others while an instance is free; 0: not at all
-	MaxWaiting int           // items that no step has had; one more is refused; 0: 1024
-	MaxBytes   int64         // of the items that an instance has, as ItemOptions.Bytes says; 0: any number
-	Buckets    []int64       // lengths, ascending, from 1; nil: all items are of one bucket
-	Continuous bool          // an item stays until Batch.End; else it is in one step
-	MaxResults int           // partial results of an item that nobody has taken; one with as many is in no step; 0: 16
+	MaxItems   int           // maximum number of items per step and per instance, at most 4096; 0 = default (32)
+	MaxDelay   time.Duration // how long an item waits for others although an instance is idle; 0 = not at all
+	MaxWaiting int           // maximum number of waiting items; 0 = default (1024)
+	MaxBytes   int64         // maximum sum of ItemOptions.Bytes per instance; 0 = no limit
+	Buckets    []int64       // lengths in ascending order, from 1; nil = one bucket for all items
+	Continuous bool          // true: an item stays until Batch.End; false: an item is in one step
+	// maximum number of partial results of an item that have not been taken; 0 = default (16)
+	MaxResults int
 }
 
-// Batcher has requests that an instance answers together, step by step.
+// A Batcher collects requests, called items, and processes several of them together in steps. Each step is
+// one call of a [StepFunc] on one instance of the strategy; see [Strategy.OpenInstances].
 type Batcher struct {
 	object
 	strategy  *Strategy
@@ -27,7 +29,8 @@ type Batcher struct {
 	forgets   func()
 }
 
-// StepFunc is one step, on one instance: with an error all its items end with that, but for those that Batch.End has ended.
+// StepFunc processes one step on an instance. If it returns an error, all items of the step fail with that
+// error, except those for which [Batch.End] was called.
 type StepFunc = func(r *Replica, batch *Batch) error
 
 // batcherFunctions is what libdist has of a batcher's: it knows nothing of who holds that.
@@ -36,8 +39,9 @@ type batcherFunctions struct {
 	failures failures
 }
 
-// NewBatcher makes a batcher, whose steps are on the strategy's instances: OpenInstances, which is called here where nobody
-// has. Close it before the strategy.
+// NewBatcher returns a new batcher whose steps run on the strategy's instances. If the instances have never
+// been opened, NewBatcher opens them with default options; see [Strategy.OpenInstances]. Close the batcher
+// before the strategy.
 //
 //	batcher, err := strategy.NewBatcher(func(r *dist.Replica, batch *dist.Batch) error {
 //		for i := range batch.Size() {
@@ -78,8 +82,8 @@ func (s *Strategy) NewBatcher(step StepFunc, options BatcherOptions) (*Batcher, 
 	return b, nil
 }
 
-// Close ends a batcher that has no items: it fails with ErrFailedPrecondition while items have not ended, and then it is as it
-// was. Closing twice, and nil, are fine.
+// Close closes a batcher without items. If items have not completed, Close fails with [ErrFailedPrecondition]
+// and the batcher remains usable. Closing a nil or closed batcher does nothing.
 func (b *Batcher) Close() error {
 	if b == nil {
 		return nil
@@ -108,7 +112,7 @@ func hasItems(native int64) bool {
 	return waiting+active > 0
 }
 
-// Count is how many items wait, and how many are on instances.
+// Count returns the number of waiting items and the number of items on instances.
 func (b *Batcher) Count() (waiting, active int) {
 	var u uses
 	defer u.end()
@@ -121,7 +125,8 @@ func (b *Batcher) Count() (waiting, active int) {
 	return int(out[0]), int(out[1])
 }
 
-// Batch is a step, for the time of its function: items 0 .. Size()-1.
+// A Batch is one step of a [Batcher], with the items 0 to Size()-1. It is valid only while the [StepFunc]
+// runs.
 type Batch struct {
 	native    int64
 	functions *batcherFunctions
@@ -162,7 +167,7 @@ func (b *Batch) has(i int) bool { return i >= 0 && i < b.Size() }
 
 var errNoItem = newError(ErrInvalidArgument, "the step has no such item, or is over")
 
-// Size is how many items the step has; 0 when its function is over.
+// Size returns the number of items in the step, or 0 after the step function has returned.
 func (b *Batch) Size() int {
 	if b == nil || b.ended {
 		return 0
@@ -170,7 +175,8 @@ func (b *Batch) Size() int {
 	return int(cdist.Dist_batch_size(b.native))
 }
 
-// Bucket is the items' bucket, as it is in the options: none of them has a greater length. 0: there are no buckets.
+// Bucket returns the bucket to which all items of the step belong, as given in [BatcherOptions]. No item has
+// a greater length. Bucket returns 0 if there are no buckets.
 func (b *Batch) Bucket() int64 {
 	if b == nil || b.ended {
 		return 0
@@ -178,7 +184,7 @@ func (b *Batch) Bucket() int64 {
 	return cdist.Dist_batch_bucket(b.native)
 }
 
-// UserData is what Batcher.Submit got for item i.
+// UserData returns the user data that was passed to [Batcher.Submit] for item i.
 func (b *Batch) UserData(i int) any {
 	if item := b.item(i); item != nil {
 		return item.userData
@@ -189,7 +195,8 @@ func (b *Batch) UserData(i int) any {
 // itemObject is an item's state, or a result, as libdist has its token.
 type itemObject struct{ object any }
 
-// State is what a step has set for item i; nil: nothing yet.
+// State returns the state that an earlier call of [Batch.SetState] stored for item i, or nil if there is
+// none.
 func (b *Batch) State(i int) any {
 	if b.item(i) == nil {
 		return nil
@@ -200,7 +207,7 @@ func (b *Batch) State(i int) any {
 	return nil
 }
 
-// SetState keeps a state with item i, until it ends.
+// SetState stores a state with item i until the item completes.
 func (b *Batch) SetState(i int, state any) {
 	if b.item(i) == nil {
 		return
@@ -209,7 +216,8 @@ func (b *Batch) SetState(i int, state any) {
 	cdist.Dist_batch_set_state(b.native, int64(i), register(&itemObject{state}))
 }
 
-// Check says whether item i is still wanted: nil, or why it ends after the step.
+// Check returns nil if item i is still wanted. Otherwise it returns the error with which the item completes
+// after the step. A long step can call Check to skip items that were cancelled or whose deadline has expired.
 func (b *Batch) Check(i int) error {
 	if !b.has(i) {
 		return errNoItem
@@ -221,8 +229,9 @@ func (b *Batch) Check(i int) error {
 	return err // the step was stuck, and its items have ended
 }
 
-// Emit gives a partial result of item i: Item.Take takes them in their order. ErrResourceExhausted says that
-// BatcherOptions.MaxResults have not been taken; a step that emits one for each item never sees that.
+// Emit adds a partial result of item i. [Item.Take] returns the results in the order of the calls. Emit fails
+// with [ErrResourceExhausted] if [BatcherOptions].MaxResults results of the item have not been taken. This
+// cannot happen in a step that emits at most one result per item.
 func (b *Batch) Emit(i int, result any) error {
 	if !b.has(i) {
 		return errNoItem
@@ -235,7 +244,7 @@ func (b *Batch) Emit(i int, result any) error {
 	return err
 }
 
-// End says that item i ends after this step, with err, or well where that is nil.
+// End completes item i after this step: successfully if err is nil, otherwise with err.
 func (b *Batch) End(i int, err error) {
 	item := b.item(i)
 	if item == nil {

@@ -4,15 +4,17 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Budget is how many threads of several strategies work at the same time: Options.Budget of each of them.
+// A Budget limits how many threads several strategies use at the same time. Set it in Options.Budget of each
+// of them.
 //
-// A run takes as many as it has replicas that work side by side, or all where that is more; a request takes one. Where too
-// few are free they wait, first come, first served, whatever their strategy, until their context ends. What begins inside a
-// function that libdist has called takes nothing. A function must not wait, by a channel or a lock of the program's, for a
-// run or a request that somebody else has begun.
+// A run acquires as many threads as it has replicas that can run in parallel, or all threads of the budget if
+// that is more than the budget has. A request acquires one. If too few threads are free, the run or request
+// waits until its context ends. All strategies share one queue in order of arrival. Calls from inside a
+// callback of libdist acquire no threads. A callback must not wait, through a channel or a lock of the
+// program, for a run or a request that another goroutine has started.
 type Budget struct{ object }
 
-// NewBudget makes a budget of that many threads. Close it.
+// NewBudget returns a new budget of the given number of threads. The caller must close it.
 func NewBudget(threads int) (*Budget, error) {
 	if err := checkInt32("threads", threads); err != nil {
 		return nil, err
@@ -26,7 +28,7 @@ func NewBudget(threads int) (*Budget, error) {
 	return b, nil
 }
 
-// Close gives the budget up; strategies that have it keep it. Closing twice, and nil, are fine.
+// Close releases the budget. Strategies that use it keep it. Closing a nil or closed budget does nothing.
 func (b *Budget) Close() error {
 	if b != nil {
 		b.close()

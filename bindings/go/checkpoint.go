@@ -9,23 +9,26 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// CheckpointOptions are the rare choices for a checkpoint.
+// CheckpointOptions specifies what a checkpoint contains besides the variables.
 type CheckpointOptions struct {
-	Names []string // of the variables in the file; nil: their own
-	// Position: where the input is, to be saved; on loading it is set to where it was. nil: left out.
+	Names []string // names of the variables in the file; nil = their own names
+	// Position is the input position to save. On loading, it receives the saved position. It may be nil.
 	Position *Position
-	Metadata map[string]string // saving: texts of the program's for the file
-	// Sharded: saving: the path becomes an index, and each worker writes the shard of its part of the variables.
+	Metadata map[string]string // texts to store in the file; ignored on loading
+	// Sharded makes CheckpointSave write an index at the path, and one shard per worker that holds the worker's
+	// part of the variables. It is ignored on loading.
 	Sharded bool
 }
 
-// CheckpointSave writes a checkpoint: one safetensors file, or an index and a shard of each worker, which may be loaded with
-// any number of replicas and any strategy. A file that is there is replaced in one step. options may be nil.
+// CheckpointSave writes the values of variables to a checkpoint: one safetensors file, or an index and one
+// shard per worker. Any strategy with any number of replicas can load it. An existing file is replaced
+// atomically. options may be nil.
 func (s *Strategy) CheckpointSave(path string, variables []*Variable, options *CheckpointOptions) error {
 	return s.checkpoint(path, variables, options, cdist.Dist_checkpoint_save)
 }
 
-// CheckpointLoad gives variables the values that a file has for them. Everything is checked first.
+// CheckpointLoad loads the values of variables from a checkpoint. It checks the whole file before it changes
+// a variable, so that normally no variable changes if it returns an error. options may be nil.
 func (s *Strategy) CheckpointLoad(path string, variables []*Variable, options *CheckpointOptions) error {
 	return s.checkpoint(path, variables, options, cdist.Dist_checkpoint_load)
 }
@@ -84,12 +87,13 @@ func (s *Strategy) checkpoint(path string, variables []*Variable, options *Check
 	return err
 }
 
-// Checkpoint is a file of tensors, open for reading. It may outlive the strategy.
+// A Checkpoint is a file of tensors that is open for reading. It may outlive the strategy.
 type Checkpoint struct {
 	object
 }
 
-// OpenCheckpoint opens a safetensors file, or the index of several, to see what is in it.
+// OpenCheckpoint opens a safetensors file, or the index of a sharded checkpoint, to inspect and read its
+// tensors. The caller must close the checkpoint.
 func (s *Strategy) OpenCheckpoint(path string) (*Checkpoint, error) {
 	var u uses
 	defer u.end()
@@ -120,7 +124,7 @@ func (c *Checkpoint) with(call func(native int64) error) error {
 	return fromNative(call(native))
 }
 
-// Close closes the file.
+// Close closes the file. Values that were read or mapped from it stay valid.
 func (c *Checkpoint) Close() error {
 	if c != nil {
 		c.close()
@@ -128,7 +132,7 @@ func (c *Checkpoint) Close() error {
 	return nil
 }
 
-// Len is how many tensors the file has; 0 for nil and for a closed one.
+// Len returns the number of tensors in the file; 0 for a nil or closed checkpoint.
 func (c *Checkpoint) Len() (n int) {
 	_ = c.with(func(native int64) error {
 		n = int(cdist.Dist_checkpoint_size(native))
@@ -137,7 +141,7 @@ func (c *Checkpoint) Len() (n int) {
 	return n
 }
 
-// Name is the name of a tensor, in the order of their data; "" where there is none.
+// Name returns the name of the tensor with the given index, in the order of the data, or "" if there is none.
 func (c *Checkpoint) Name(index int) (name string) {
 	_ = c.with(func(native int64) error {
 		name = cdist.Dist_checkpoint_name(native, int64(index))
@@ -146,7 +150,8 @@ func (c *Checkpoint) Name(index int) (name string) {
 	return name
 }
 
-// Spec is a tensor's dtype and shape, without its data. DType 0: one that libdist has not.
+// Spec returns the dtype and shape of a tensor, without its data. The DType is 0 if libdist does not support
+// the tensor's element type.
 func (c *Checkpoint) Spec(name string) (spec RawTensor, err error) {
 	err = c.with(func(native int64) error {
 		if err := checkText(name); err != nil {
@@ -162,7 +167,7 @@ func (c *Checkpoint) Spec(name string) (spec RawTensor, err error) {
 	return spec, err
 }
 
-// Read is a tensor of the file.
+// Read reads a tensor of the file into memory and verifies its checksum. The caller must close the value.
 func (c *Checkpoint) Read(name string) (*Value, error) {
 	var out int64
 	err := c.with(func(native int64) error {
@@ -174,9 +179,11 @@ func (c *Checkpoint) Read(name string) (*Value, error) {
 	return adopt(out, err)
 }
 
-// Map is a tensor in the file's own memory, which replicas and processes share; it is not to be written. It stays as it is where
-// another file takes this one's place; where others write into the file, Read it. verify compares its checksum, which reads
-// all of it.
+// Map returns a tensor that uses the memory of the mapped file, without copying it. Replicas, and other
+// processes that map the file, share this memory; do not write to it. The value stays valid if the file is
+// replaced by renaming another file over it. If other programs may write to the file itself, use
+// [Checkpoint.Read]. If verify is true, Map verifies the checksum, which reads the whole tensor. The caller
+// must close the value.
 func (c *Checkpoint) Map(name string, verify bool) (*Value, error) {
 	return c.mapped(verify, func(native int64, options cdist.Dist_checkpoint_map_options, out *int64) error {
 		if err := checkText(name); err != nil {
@@ -186,7 +193,8 @@ func (c *Checkpoint) Map(name string, verify bool) (*Value, error) {
 	})
 }
 
-// MapAll is all tensors in the file's own memory, as a dictionary by their names: Map.
+// MapAll maps all tensors of the file, like [Checkpoint.Map], and returns them as a dictionary by name. The
+// caller must close the value.
 func (c *Checkpoint) MapAll(verify bool) (*Value, error) {
 	return c.mapped(verify, func(native int64, options cdist.Dist_checkpoint_map_options, out *int64) error {
 		return cdist.Dist_checkpoint_map_all(native, options, out)
@@ -205,7 +213,7 @@ func (c *Checkpoint) mapped(verify bool,
 	return adopt(out, err)
 }
 
-// Metadata is the text under a key; "" where there is none.
+// Metadata returns the text stored under a key, or "" if there is none.
 func (c *Checkpoint) Metadata(key string) (text string) {
 	_ = c.with(func(native int64) error {
 		if checkText(key) == nil { // else no file has it
@@ -216,7 +224,8 @@ func (c *Checkpoint) Metadata(key string) (text string) {
 	return text
 }
 
-// AllMetadata are the file's texts under their keys, libdist's among them, in the order of the file.
+// AllMetadata returns an iterator over the keys and texts of the file, including those of libdist, in the
+// order of the file.
 func (c *Checkpoint) AllMetadata() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		n := 0

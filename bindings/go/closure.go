@@ -9,9 +9,10 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Closure is a function of a worker's, while it runs: what it reads and changes of the variables of the parameter servers.
-// Its changes go there when it has returned well, all at once and once only, so that its own reads do not see them. It is
-// for the time of its function: later calls are ErrFailedPrecondition.
+// A Closure is the running call of a [ClosureFunc] on a worker. It reads and changes variables on the
+// parameter servers. libdist applies its changes together, exactly once, after the function has returned
+// without an error. The closure's own reads therefore do not see them. A Closure is valid only while its
+// function runs; later calls fail with [ErrFailedPrecondition].
 type Closure struct {
 	name   string
 	id     int64
@@ -54,7 +55,7 @@ func (c *Closure) with(call func(native int64) error) error {
 	return fromNative(call(c.native))
 }
 
-// Name is the name by which it was scheduled; "" for nil.
+// Name returns the name under which the closure was scheduled; "" for nil.
 func (c *Closure) Name() string {
 	if c == nil {
 		return ""
@@ -62,8 +63,8 @@ func (c *Closure) Name() string {
 	return c.name
 }
 
-// ID is its number: how many closures the coordinator has scheduled before it; -1 for nil, and where the function makes a
-// per-worker value.
+// ID returns the number of the closure: how many closures the coordinator scheduled before it. It returns -1
+// for nil, and if the function creates a per-worker value.
 func (c *Closure) ID() int64 {
 	if c == nil {
 		return -1
@@ -71,7 +72,7 @@ func (c *Closure) ID() int64 {
 	return c.id
 }
 
-// Worker is the index of the task that runs it; -1 for nil.
+// Worker returns the index of the task that runs the closure; -1 for nil.
 func (c *Closure) Worker() int {
 	if c == nil {
 		return -1
@@ -79,9 +80,9 @@ func (c *Closure) Worker() int {
 	return c.worker
 }
 
-// Context is over when nobody wants the closure's result any more, for another one has failed or the coordinator is gone,
-// and when its function has returned; in between libdist is asked every few milliseconds, and at once by its Err. It is for
-// what the function waits in.
+// Context returns a context for calls in which the function waits. It ends when the function returns, or when
+// the closure's result is no longer needed because another closure has failed or the coordinator is gone. The
+// context polls libdist every few milliseconds; its Err method checks immediately.
 func (c *Closure) Context() context.Context {
 	if c == nil {
 		return context.Background()
@@ -89,40 +90,43 @@ func (c *Closure) Context() context.Context {
 	return c.ctx
 }
 
-// Read gives variables: what they are now, or were at most MaxStaleness of this worker's closures ago. Those of one parameter
-// server are of one moment. The values are the caller's to close. ErrAborted says that a parameter server is lost: return it,
-// for the coordinator knows what to do.
+// Read reads variables. The values are current, or older by at most MaxStaleness of this worker's closures;
+// see [PSVariableOptions]. All values from one parameter server are from the same moment. The caller must
+// close the values. Read fails with [ErrAborted] if a parameter server is lost; return this error, because
+// the coordinator handles it.
 func (c *Closure) Read(names ...string) ([]*Value, error) {
 	return readVariables(c, names, cdist.Dist_closure_read)
 }
 
-// ReadRows gives rows of a variable, as an embedding is looked up: row k of the result is row indices[k], int32 or int64. It
-// caches nothing.
+// ReadRows reads rows of a variable, for example of an embedding: row k of the result is row indices[k]. The
+// indices are of type int32 or int64. Rows are not cached.
 func (c *Closure) ReadRows(name string, indices *Value) (*Value, error) {
 	return readRows(c, name, indices, cdist.Dist_closure_read_rows)
 }
 
-// Assign changes a variable, once the closure has ended well. The value is held until then; its elements must stay as they
-// are.
+// Assign changes a variable after the closure has succeeded. libdist retains the value until then, and its
+// elements must not change meanwhile.
 func (c *Closure) Assign(name string, how AssignHow, value *Value) error {
 	return changeVariable(c, name, int(how), value, cdist.Dist_closure_assign)
 }
 
-// Scatter changes rows of a variable by indexed slices, row by row, once the closure has ended well. Otherwise it is as
-// Assign.
+// Scatter changes rows of a variable by indexed slices, row by row, after the closure has succeeded. libdist
+// retains slices until then, like the value of [Closure.Assign].
 func (c *Closure) Scatter(name string, how ScatterHow, slices *Value) error {
 	return changeVariable(c, name, int(how), slices, cdist.Dist_closure_scatter)
 }
 
-// Update changes variables that lie alike by a function that the parameter servers have registered, Server.RegisterUpdate,
-// once the closure has ended well. arguments may be nil; otherwise it is as Assign. What the function fails with is the
-// closure's error.
+// Update changes variables, after the closure has succeeded, with a function that the parameter servers have
+// registered; see [Server.RegisterUpdate]. The variables must have the same parts on the same servers.
+// arguments may be nil; otherwise libdist retains it like the value of [Closure.Assign]. If the function
+// fails, the closure fails with its error.
 func (c *Closure) Update(function string, names []string, arguments *Value) error {
 	return updateVariables(c, function, names, arguments, cdist.Dist_closure_update)
 }
 
-// PerWorker is what Coordinator.CreatePerWorker has made on this worker, to be closed: Value.Object has what its function
-// gave as Strategy.NewObject.
+// PerWorker returns the value that [Coordinator.CreatePerWorker] created on this worker. If its function
+// returned a value made by [Strategy.NewObject], [Value.Object] returns the object. The caller must close the
+// value.
 func (c *Closure) PerWorker(name string) (*Value, error) {
 	if err := checkText(name); err != nil {
 		return nil, err

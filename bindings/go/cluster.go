@@ -9,18 +9,19 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// ClusterSpec says which processes there are: jobs by name, each with its tasks' addresses. It does not change, and
-// nothing is connected to. A task is named by its type, which is its job's name, and its id, which is its index there; ""
-// and TaskUnset are none.
+// A ClusterSpec describes the processes of a cluster: named jobs, each with the addresses of its tasks. It is
+// immutable, and no method connects to an address. A task is identified by its type, which is the name of its
+// job, and its id, which is its index in the job. The type "" and the id [TaskUnset] mean that no task is
+// given.
 type ClusterSpec struct {
 	object
 }
 
-// ClusterJob is a job: some tasks that do the same.
+// A ClusterJob is a job of a cluster: a name and a list of tasks.
 type ClusterJob struct {
 	Name        string
-	Addresses   []string // of its tasks, "host:port"
-	TaskIndices []int    // as many as Addresses; nil: 0, 1, ...
+	Addresses   []string // addresses of the tasks, "host:port"
+	TaskIndices []int    // one index per address; nil = 0, 1, ...
 }
 
 func ownSpec(native int64, err error) (*ClusterSpec, error) {
@@ -32,7 +33,8 @@ func ownSpec(native int64, err error) (*ClusterSpec, error) {
 	return s, nil
 }
 
-// NewClusterSpec makes a spec of jobs, each with the addresses of its tasks 0, 1, ..., in the order of their names.
+// NewClusterSpec returns a spec of the given jobs, sorted by name. Each job has the addresses of its tasks 0,
+// 1, ... The caller must close the spec.
 func NewClusterSpec(jobs map[string][]string) (*ClusterSpec, error) {
 	list := make([]ClusterJob, 0, len(jobs))
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
@@ -41,8 +43,8 @@ func NewClusterSpec(jobs map[string][]string) (*ClusterSpec, error) {
 	return ClusterSpecFromJobs(list...)
 }
 
-// ClusterSpecFromJobs makes a spec of jobs, in their order. Of two jobs of one name, and of two tasks of one index, the
-// later one counts.
+// ClusterSpecFromJobs returns a spec of the given jobs, in this order. If two jobs have the same name, or two
+// tasks of a job the same index, the later one replaces the earlier one. The caller must close the spec.
 func ClusterSpecFromJobs(jobs ...ClusterJob) (*ClusterSpec, error) {
 	var u uses
 	rows := cdist.NewClusterJobs()
@@ -67,7 +69,8 @@ func ClusterSpecFromJobs(jobs ...ClusterJob) (*ClusterSpec, error) {
 	return ownSpec(out, err)
 }
 
-// ClusterSpecFromJSON makes a spec of a JSON text, as "cluster" in TF_CONFIG has it: {"worker": ["a:1"], "ps": {"3": "b:2"}}.
+// ClusterSpecFromJSON returns a spec parsed from JSON in the format of "cluster" in TF_CONFIG: {"worker":
+// ["a:1"], "ps": {"3": "b:2"}}. The caller must close the spec.
 func ClusterSpecFromJSON(text string) (*ClusterSpec, error) {
 	var u uses
 	text = u.text(text)
@@ -79,8 +82,9 @@ func ClusterSpecFromJSON(text string) (*ClusterSpec, error) {
 	return ownSpec(out, err)
 }
 
-// ClusterSpecUnion makes one spec of several. The tasks of a job that has indices 0, 1, ... in all of them follow one
-// another; where it has other indices in one of them its tasks keep theirs.
+// ClusterSpecUnion merges several specs into one. If a job has the indices 0, 1, ... in all of them, its
+// tasks are appended in order. Otherwise, all tasks of the job keep their indices. The caller must close the
+// spec.
 func ClusterSpecUnion(specs ...*ClusterSpec) (*ClusterSpec, error) {
 	var u uses
 	defer u.end()
@@ -96,7 +100,7 @@ func ClusterSpecUnion(specs ...*ClusterSpec) (*ClusterSpec, error) {
 	return ownSpec(out, err)
 }
 
-// Close gives the spec up; resolvers that have it go on. Closing twice, and nil, are fine.
+// Close releases the spec. Resolvers that use it keep it. Closing a nil or closed spec does nothing.
 func (s *ClusterSpec) Close() error {
 	if s != nil {
 		s.close()
@@ -123,14 +127,14 @@ func (u *uses) givenType(taskType string) *string {
 	return &taskType
 }
 
-// NumJobs is the number of jobs; 0 for nil and for a closed one.
+// NumJobs returns the number of jobs; 0 for a nil or closed spec.
 func (s *ClusterSpec) NumJobs() int {
 	var u uses
 	defer u.end()
 	return int(cdist.Dist_cluster_spec_num_jobs(u.spec(s)))
 }
 
-// Jobs are the names of the jobs, in their order; empty for nil and for a closed one.
+// Jobs returns the names of the jobs, in their order. It returns an empty slice for a nil or closed spec.
 func (s *ClusterSpec) Jobs() []string {
 	var u uses
 	defer u.end()
@@ -142,7 +146,7 @@ func (s *ClusterSpec) Jobs() []string {
 	return jobs
 }
 
-// NumTasks is how many tasks a job has.
+// NumTasks returns the number of tasks of a job.
 func (s *ClusterSpec) NumTasks(job string) (int, error) {
 	var u uses
 	defer u.end()
@@ -160,7 +164,7 @@ func (u *uses) number(ask func(out *int32) error) (int, error) {
 	return int(out), fromNative(err)
 }
 
-// TaskIndices are the indices of a job's tasks, ascending.
+// TaskIndices returns the indices of a job's tasks, in ascending order.
 func (s *ClusterSpec) TaskIndices(job string) ([]int, error) {
 	n, err := s.NumTasks(job)
 	if err != nil {
@@ -191,7 +195,7 @@ func int32List(n int, write func(room []int32, found *uint64) error) ([]int, err
 	return numbers, nil
 }
 
-// TaskAddress is the address of a task.
+// TaskAddress returns the address of a task.
 func (s *ClusterSpec) TaskAddress(job string, task int) (address string, err error) {
 	var u uses
 	defer u.end()
@@ -203,7 +207,8 @@ func (s *ClusterSpec) TaskAddress(job string, task int) (address string, err err
 	return address, err
 }
 
-// Equal says whether both have the same jobs, in any order, with the same tasks. nil and a closed one equal nothing.
+// Equal reports whether both specs have the same jobs, in any order, with the same tasks. It returns false if
+// one of them is nil or closed.
 func (s *ClusterSpec) Equal(other *ClusterSpec) bool {
 	var u uses
 	defer u.end()
@@ -211,15 +216,15 @@ func (s *ClusterSpec) Equal(other *ClusterSpec) bool {
 	return u.err == nil && cdist.Dist_cluster_spec_is_equal(a, b) != 0
 }
 
-// JSON is the spec as TensorFlow's as_dict() has it: a job with tasks 0, 1, ... is a list of addresses, any other an
-// object. "" for nil and for a closed one.
+// JSON returns the spec as JSON, in the form of TensorFlow's as_dict(): a job with the tasks 0, 1, ... is a
+// list of addresses, any other job is an object. It returns "" for a nil or closed spec.
 func (s *ClusterSpec) JSON() string {
 	var u uses
 	defer u.end()
 	return cdist.Dist_cluster_spec_json(u.spec(s))
 }
 
-// String is JSON.
+// String returns the same text as [ClusterSpec.JSON].
 func (s *ClusterSpec) String() string { return s.JSON() }
 
 // rule asks one of the rules about a task.
@@ -237,7 +242,8 @@ func (s *ClusterSpec) says(taskType string, taskID int,
 	return answer != 0, err
 }
 
-// Validate fails where a cluster has not the jobs that training has, or a task is none of it: TensorFlow's checks.
+// Validate returns an error if the cluster is not suitable for training or if the task does not belong to it.
+// The checks are those of TensorFlow.
 func (s *ClusterSpec) Validate(taskType string, taskID int) error {
 	_, err := s.rule(taskType, taskID, func(native int64, taskType *string, taskID int, _ *int32) error {
 		return cdist.Dist_cluster_validate(native, taskType, taskID)
@@ -245,12 +251,14 @@ func (s *ClusterSpec) Validate(taskType string, taskID int) error {
 	return err
 }
 
-// IsChief says whether a task is the chief: the chief, an evaluator, and worker 0 where there is no chief.
+// IsChief reports whether a task is the chief. This is true for the task of job "chief", for an evaluator,
+// and for worker 0 if the cluster has no chief.
 func (s *ClusterSpec) IsChief(taskType string, taskID int) (bool, error) {
 	return s.says(taskType, taskID, cdist.Dist_cluster_is_chief)
 }
 
-// CollectiveLeader is who leads the collectives, "/job:worker/replica:0/task:0"; "" where nobody does.
+// CollectiveLeader returns the task that leads the collectives, such as "/job:worker/replica:0/task:0": the
+// chief, or worker 0 if there is no chief. It returns "" for an evaluator and for an empty cluster.
 func (s *ClusterSpec) CollectiveLeader(taskType string, taskID int) (string, error) {
 	var u uses
 	defer u.end()
@@ -268,7 +276,8 @@ func (u *uses) address(ask func(room []byte) error) (string, error) {
 	return textIn(make([]byte, MaxAddressBytes), ask)
 }
 
-// CoordinationLeader is who leads the coordination of the cluster: ps 0, else the chief, else worker 0; "" without any job.
+// CoordinationLeader returns the task that leads the coordination of the cluster: ps 0, or else the chief, or
+// else worker 0. It returns "" for an empty cluster.
 func (s *ClusterSpec) CoordinationLeader() (string, error) {
 	var u uses
 	defer u.end()
@@ -278,29 +287,32 @@ func (s *ClusterSpec) CoordinationLeader() (string, error) {
 	})
 }
 
-// WorkerCount is with how many others, itself counted, a task of that type works.
+// WorkerCount returns the number of tasks that work together with a task of the given type, including itself.
 func (s *ClusterSpec) WorkerCount(taskType string) (int, error) {
 	return s.rule(taskType, TaskUnset, func(native int64, taskType *string, _ int, out *int32) error {
 		return cdist.Dist_cluster_worker_count(native, taskType, out)
 	})
 }
 
-// IDInCluster is the number of a task among those that it works with: the chief is 0 and workers follow.
+// IDInCluster returns the number of a task among the tasks that it works with: the chief is 0, and the
+// workers follow.
 func (s *ClusterSpec) IDInCluster(taskType string, taskID int) (int, error) {
 	return s.rule(taskType, taskID, cdist.Dist_cluster_id_in_cluster)
 }
 
-// ShouldSaveCheckpoint says whether a task writes checkpoints: the chief does.
+// ShouldSaveCheckpoint reports whether a task writes checkpoints. The chief does; see [ClusterSpec.IsChief].
 func (s *ClusterSpec) ShouldSaveCheckpoint(taskType string, taskID int) (bool, error) {
 	return s.says(taskType, taskID, cdist.Dist_cluster_should_save_checkpoint)
 }
 
-// ShouldSaveSummary says whether a task writes summaries.
+// ShouldSaveSummary reports whether a task writes summaries. The result is that of
+// [ClusterSpec.ShouldSaveCheckpoint].
 func (s *ClusterSpec) ShouldSaveSummary(taskType string, taskID int) (bool, error) {
 	return s.says(taskType, taskID, cdist.Dist_cluster_should_save_summary)
 }
 
-// ShouldEvaluate says whether a task evaluates the model: an evaluator does, else who writes checkpoints.
+// ShouldEvaluate reports whether a task evaluates the model: an evaluator does; if the cluster has no
+// evaluator, the task that writes checkpoints does.
 func (s *ClusterSpec) ShouldEvaluate(taskType string, taskID int) (bool, error) {
 	return s.says(taskType, taskID, cdist.Dist_cluster_should_evaluate)
 }

@@ -4,18 +4,22 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// ResolverFunctions are a resolver of the program's own: functions that answer. Of those that are nil, but for Spec, the
-// option counts, or else nothing is known; options count before functions, too. Several goroutines may ask at once. A
-// function may call libdist, but must not ask the resolver itself.
+// ResolverFunctions implements a resolver with functions of the program; see [NewHostResolver]. Spec is
+// required. If another function is nil, the corresponding option is used, or the answer is not known. Options
+// take precedence over functions. libdist may call the functions from several goroutines at the same time.
+// They may call libdist, but must not query the resolver itself.
 type ResolverFunctions struct {
-	Spec        func() (*ClusterSpec, error)                       // the cluster; the spec stays the function's
-	TaskType    func() (taskType string, isSet bool, err error)    // the job of this process
-	TaskID      func() (int, error)                                // its index in it; TaskUnset: not known
-	RPCLayer    func() (layer string, isSet bool, err error)       // what stands before addresses
-	Environment func() (environment string, isSet bool, err error) // a word for where the cluster runs
-	// Master: as ClusterResolver.Master, "" and TaskUnset being no task; nil: the address of the task, or ""
+	// returns the cluster; the function keeps ownership of the spec
+	Spec     func() (*ClusterSpec, error)
+	TaskType func() (taskType string, isSet bool, err error) // returns the job of this process
+	// returns the index of this process in its job; TaskUnset = not known
+	TaskID      func() (int, error)
+	RPCLayer    func() (layer string, isSet bool, err error)       // returns the prefix of addresses
+	Environment func() (environment string, isSet bool, err error) // returns the platform on which the cluster runs
+	// Master returns the same as [ClusterResolver.Master]; "" and TaskUnset mean that no task is given. If it is
+	// nil, the result is the address of the task, or "" if no task is given.
 	Master          func(taskType string, taskID int, rpcLayer *string) (string, error)
-	NumAccelerators func(taskType string, taskID int) (int, error) // nil: those of the options
+	NumAccelerators func(taskType string, taskID int) (int, error) // nil = the number in the options
 }
 
 // hostAnswer is what a token of such functions stands for.
@@ -24,7 +28,8 @@ type hostAnswer struct {
 	failures
 }
 
-// NewHostResolver makes a resolver of functions of the program's.
+// NewHostResolver returns a resolver that calls functions of the program. options may be nil. The caller must
+// close the resolver.
 func NewHostResolver(functions ResolverFunctions, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
 	host := &hostAnswer{functions: functions}

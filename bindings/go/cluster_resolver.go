@@ -8,28 +8,28 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// ClusterResolver says which cluster a process is part of, and which task of it the process is. Several goroutines may ask
-// at once; but whoever sets environment variables must not do so while another goroutine makes a resolver, or asks one of
-// TF_CONFIG.
+// A ClusterResolver finds the cluster to which a process belongs, and the task that the process is. Several
+// goroutines may query it at the same time. Do not change environment variables while another goroutine
+// creates a resolver or queries one made by [NewTFConfigResolver].
 type ClusterResolver struct {
 	object
 	of    *Strategy     // whose it is, where it is borrowed
 	hosts []*hostAnswer // the program's own resolvers in it
 }
 
-// ResolverOptions are what is given to a resolver, which counts before what it finds. nil fields are not given; Given makes
-// a pointer.
+// ResolverOptions specifies settings that take precedence over what a resolver finds. Fields that are nil are
+// not set; [Given] returns a pointer to a value.
 type ResolverOptions struct {
-	TaskType        *string // the job of this process
-	TaskID          *int    // its index in it
-	NumAccelerators int     // of this process; 0: none, or those that Slurm's options give
-	RPCLayer        *string // "grpc": put before addresses, with ://; "": nothing is
-	Environment     *string // "google", "": a word for where the cluster runs
-	SessionAddress  *string // what Master gives where no task is asked for; of NewSimpleResolver alone
-	TFConfig        *string // TF_CONFIG; nil: the environment variable
+	TaskType        *string // job of this process
+	TaskID          *int    // index of this process in its job
+	NumAccelerators int     // accelerators of this process; 0 = none, or those from SlurmOptions
+	RPCLayer        *string // "grpc": prefix of addresses, followed by ://; "" = no prefix
+	Environment     *string // platform on which the cluster runs, such as "google" or ""
+	SessionAddress  *string // result of Master if no task is given; only for NewSimpleResolver
+	TFConfig        *string // value of TF_CONFIG; nil = the environment variable
 }
 
-// Given is a pointer to a value, for options that may not be given.
+// Given returns a pointer to value, for option fields that are pointers.
 func Given[T any](value T) *T { return &value }
 
 // native are the options on C's side, to be deleted; nil for nil.
@@ -77,7 +77,8 @@ func newResolver(u *uses, options *ResolverOptions, hosts []*hostAnswer,
 	return r, nil
 }
 
-// NewSimpleResolver makes a resolver of a spec that is given. options may be nil, here as below.
+// NewSimpleResolver returns a resolver for the given spec. Here and in the functions below, options may be
+// nil, and the caller must close the resolver.
 func NewSimpleResolver(spec *ClusterSpec, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
 	defer u.end()
@@ -87,32 +88,33 @@ func NewSimpleResolver(spec *ClusterSpec, options *ResolverOptions) (*ClusterRes
 	})
 }
 
-// NewTFConfigResolver makes a resolver of TF_CONFIG. The environment variable is read at each question.
+// NewTFConfigResolver returns a resolver for TF_CONFIG. It reads the environment variable at each query.
 func NewTFConfigResolver(options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
 	return newResolver(&u, options, nil, cdist.Dist_cluster_resolver_create_tf_config)
 }
 
-// SlurmOptions are what Slurm says of a step. What is not given is read of the environment variable that is named.
+// SlurmOptions describes a Slurm step. A field that is not set is read from the environment variable that its
+// comment names.
 type SlurmOptions struct {
-	Rank            *int       // of this process in the step; nil: SLURM_PROCID
-	NumTasks        int        // of the step; 0: SLURM_STEP_NUM_TASKS, where no jobs are given
-	HostList        *string    // "n[01-03,7],m1"; nil: SLURM_STEP_NODELIST
-	TasksPerNode    *string    // "2(x3),1", by the order of HostList; nil: SLURM_STEP_TASKS_PER_NODE
-	TasksOnEachHost int        // 0: as TasksPerNode says
-	PortBase        int        // the port of the first task of a host; 0: 8888
-	GPUsPerHost     int        // 0: none, and they are not shared out
-	GPUsPerTask     int        // 0: as many as all tasks of a host can have
-	Jobs            []SlurmJob // nil: one job, "worker", of all tasks
+	Rank            *int       // rank of this process in the step; nil = SLURM_PROCID
+	NumTasks        int        // tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if Jobs is nil
+	HostList        *string    // "n[01-03,7],m1"; nil = SLURM_STEP_NODELIST
+	TasksPerNode    *string    // "2(x3),1", in the order of HostList; nil = SLURM_STEP_TASKS_PER_NODE
+	TasksOnEachHost int        // tasks of every host; 0 = as in TasksPerNode
+	PortBase        int        // port of the first task of a host; 0 = default (8888)
+	GPUsPerHost     int        // 0 = none; GPUs are then not distributed
+	GPUsPerTask     int        // 0 = as many as every task of a host can have
+	Jobs            []SlurmJob // nil = one job, "worker", with all tasks
 }
 
-// SlurmJob is how many of a step's tasks a job has.
+// A SlurmJob is a job with a number of tasks of a Slurm step.
 type SlurmJob struct {
 	Name     string
 	NumTasks int
 }
 
-// NewSlurmResolver makes a resolver of a step of Slurm's. What the environment says is read here, once.
+// NewSlurmResolver returns a resolver for a Slurm step. It reads the environment once, during this call.
 func NewSlurmResolver(slurm SlurmOptions, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
 	native := cdist.NewDist_slurm_options()
@@ -141,21 +143,21 @@ func NewSlurmResolver(slurm SlurmOptions, options *ResolverOptions) (*ClusterRes
 	})
 }
 
-// KubernetesOptions are what the names of Kubernetes' pods say. What is not given is read of the environment variable that
-// is named.
+// KubernetesOptions describes the names of Kubernetes pods. A field that is not set is read from the
+// environment variable that its comment names.
 type KubernetesOptions struct {
-	Index      *int    // of this pod; nil: JOB_COMPLETION_INDEX, else the number at the end of the host's name
-	NumWorkers int     // 0: WORLD_SIZE
-	FirstIndex int     // of the pods: a StatefulSet's .spec.ordinals.start
-	Port       int     // of every worker; 0: 8888
-	HostName   *string // of this pod, "trainer-2"; nil: HOSTNAME
-	Service    *string // the headless service; nil: pods are found by their host's name alone
-	Namespace  *string // of the service, with it alone; nil: POD_NAMESPACE, where that is set
-	Domain     *string // of the Kubernetes cluster, "cluster.local", with a namespace; nil: left out
+	Index      *int    // index of this pod; nil = JOB_COMPLETION_INDEX, or the number at the end of the host name
+	NumWorkers int     // 0 = WORLD_SIZE
+	FirstIndex int     // index of the first pod: a StatefulSet's .spec.ordinals.start
+	Port       int     // port of every worker; 0 = default (8888)
+	HostName   *string // host name of this pod, "trainer-2"; nil = HOSTNAME
+	Service    *string // headless service; nil = addresses use only the host name
+	Namespace  *string // namespace of the service; requires Service; nil = POD_NAMESPACE, if set
+	Domain     *string // cluster domain, "cluster.local"; requires a namespace; nil = omitted
 }
 
-// NewKubernetesResolver makes a resolver of the names that the pods of a StatefulSet or an Indexed Job have. What the
-// environment says is read here, once.
+// NewKubernetesResolver returns a resolver for the pods of a StatefulSet or an Indexed Job, based on their
+// names. It reads the environment once, during this call.
 func NewKubernetesResolver(pods KubernetesOptions, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
 	native := cdist.NewDist_kubernetes_options()
@@ -176,8 +178,8 @@ func NewKubernetesResolver(pods KubernetesOptions, options *ResolverOptions) (*C
 	})
 }
 
-// NewUnionResolver makes one resolver of several: the spec is ClusterSpecUnion of theirs, all else the first one's, unless
-// options give it.
+// NewUnionResolver returns a union of several resolvers. Its spec is the [ClusterSpecUnion] of their specs.
+// Everything else comes from the first resolver, unless options set it.
 func NewUnionResolver(resolvers []*ClusterResolver, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
 	defer u.end()
@@ -194,7 +196,8 @@ func NewUnionResolver(resolvers []*ClusterResolver, options *ResolverOptions) (*
 	})
 }
 
-// Close gives the resolver up; strategies and unions that have it go on. Closing twice, and nil, are fine.
+// Close releases the resolver. Strategies and unions that use it keep it. Closing a nil or closed resolver
+// does nothing.
 func (r *ClusterResolver) Close() error {
 	if r != nil {
 		r.close()
@@ -226,7 +229,8 @@ func (r *ClusterResolver) ask(u *uses, call func(native int64) error) error {
 	return err
 }
 
-// Spec is the cluster. A resolver of a spec gives that one again.
+// Spec returns the cluster. A resolver made by [NewSimpleResolver] returns the spec with which it was
+// created. The caller must close the spec.
 func (r *ClusterResolver) Spec() (*ClusterSpec, error) {
 	var u uses
 	defer u.end()
@@ -247,12 +251,12 @@ func (r *ClusterResolver) text(ask func(native int64, room []byte, size int64, i
 	return text, err == nil && isSet != 0, err
 }
 
-// TaskType is the job of this process; not set: it is not known.
+// TaskType returns the job of this process. isSet is false if it is not known.
 func (r *ClusterResolver) TaskType() (taskType string, isSet bool, err error) {
 	return r.text(cdist.Dist_cluster_resolver_task_type)
 }
 
-// TaskID is the index of this process in its job; TaskUnset: it is not known.
+// TaskID returns the index of this process in its job, or [TaskUnset] if it is not known.
 func (r *ClusterResolver) TaskID() (int, error) {
 	var u uses
 	defer u.end()
@@ -261,19 +265,31 @@ func (r *ClusterResolver) TaskID() (int, error) {
 	return int(out), err
 }
 
-// RPCLayer is what stands before addresses; not set: nothing is known.
+// RPCLayer returns the prefix of addresses, such as "grpc". isSet is false if it is not known.
 func (r *ClusterResolver) RPCLayer() (layer string, isSet bool, err error) {
 	return r.text(cdist.Dist_cluster_resolver_rpc_layer)
 }
 
-// Environment is a word for where the cluster runs; not set: none.
+// Environment returns the platform on which the cluster runs. isSet is false if it is not known.
 func (r *ClusterResolver) Environment() (environment string, isSet bool, err error) {
 	return r.text(cdist.Dist_cluster_resolver_environment)
 }
 
-// Master is where to connect to for a task, "grpc://host:port". rpcLayer nil is the resolver's; "" is none. Without a task,
-// which is "" and TaskUnset, it is what kind of resolver it is that says the answer: see dist_cluster_resolver_master() in
-// libdist's headers.
+// Master returns the address to connect to for a task, such as "grpc://host:port". If rpcLayer is nil, the
+// RPC layer is that of the resolver; "" selects no layer.
+//
+// If no task is given, because taskType is "" or taskID is [TaskUnset], the result depends on the kind of
+// resolver:
+//
+//   - NewSimpleResolver: SessionAddress or "", after the RPC layer.
+//   - NewTFConfigResolver: the address of the task, with the missing type or id taken from this process.
+//   - NewSlurmResolver, NewKubernetesResolver: the address of this process, or "" if its task is not known.
+//   - NewUnionResolver: the result of the first resolver.
+//   - NewHostResolver: the result of the Master function, or else the same as for NewSimpleResolver without a
+//     SessionAddress.
+//
+// With TF_CONFIG, "session_master" takes precedence over everything else, and the result is "" if the cluster
+// has only one task.
 func (r *ClusterResolver) Master(taskType string, taskID int, rpcLayer *string) (string, error) {
 	var u uses
 	defer u.end()
@@ -288,7 +304,8 @@ func (r *ClusterResolver) Master(taskType string, taskID int, rpcLayer *string) 
 	})
 }
 
-// NumAccelerators is how many accelerators a task has; without one ("" and TaskUnset), this process.
+// NumAccelerators returns the number of accelerators of a task, or of this process if taskType is "" and
+// taskID is [TaskUnset].
 func (r *ClusterResolver) NumAccelerators(taskType string, taskID int) (int, error) {
 	var u uses
 	defer u.end()
@@ -300,7 +317,8 @@ func (r *ClusterResolver) NumAccelerators(taskType string, taskID int) (int, err
 	return int(out), err
 }
 
-// GPUIDs are the GPUs of this process as CUDA_VISIBLE_DEVICES has them, "2,3"; libdist does not set it.
+// GPUIDs returns the GPUs of this process in the format of CUDA_VISIBLE_DEVICES, such as "2,3". libdist does
+// not set the environment variable.
 func (r *ClusterResolver) GPUIDs() (string, error) {
 	var u uses
 	defer u.end()
@@ -311,7 +329,8 @@ func (r *ClusterResolver) GPUIDs() (string, error) {
 	})
 }
 
-// Explain says what was decided, and from where: lines of "subject: words", for people.
+// Explain returns a description of each decision and its source, as lines of the form "subject: words" for
+// people to read.
 func (r *ClusterResolver) Explain() (text string, err error) {
 	var u uses
 	defer u.end()
@@ -322,7 +341,8 @@ func (r *ClusterResolver) Explain() (text string, err error) {
 	return text, err
 }
 
-// ClusterResolver is Options.ClusterResolver; it ends with the strategy. nil where that was not given.
+// ClusterResolver returns the resolver that was set in Options.ClusterResolver, or nil if none was set. It is
+// valid until the strategy is closed.
 func (s *Strategy) ClusterResolver() (*ClusterResolver, error) {
 	var u uses
 	defer u.end()
@@ -339,7 +359,7 @@ func (s *Strategy) ClusterResolver() (*ClusterResolver, error) {
 	return r, nil
 }
 
-// SlurmHosts are the hosts of a list as Slurm writes them: "n[01-03],m1".
+// SlurmHosts returns the hosts of a Slurm host list such as "n[01-03],m1".
 func SlurmHosts(hostList string) ([]string, error) {
 	var u uses
 	hostList = u.text(hostList)
@@ -354,7 +374,7 @@ func SlurmHosts(hostList string) ([]string, error) {
 	return hosts[:len(hosts)-1], nil
 }
 
-// SlurmTasksPerNode are the numbers of a list as Slurm writes them: "2(x3),1" is 2, 2, 2, 1.
+// SlurmTasksPerNode expands a Slurm list of task counts: "2(x3),1" becomes 2, 2, 2, 1.
 func SlurmTasksPerNode(tasksPerNode string) ([]int, error) {
 	var u uses
 	tasksPerNode = u.text(tasksPerNode)

@@ -9,7 +9,7 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Option is a rare choice for one collective: Tag, Timeout, InGroup, Async ...
+// An Option changes one collective. Functions such as [Tag], [Timeout], [InGroup] and [Async] return options.
 type Option struct {
 	set func(*choices) // nil: tag and timeout are all there is
 	tag string
@@ -36,65 +36,71 @@ type choices struct {
 	ctx            context.Context
 }
 
-// Tag names a collective in reports; it must be equal on all members.
+// Tag names a collective in error reports. It must be the same on all members.
 func Tag(tag string) Option { return Option{tag: tag} }
 
-// Timeout bounds one collective's wait for a peer; NoTimeout: no limit.
+// Timeout limits how long one collective waits for a peer. [NoTimeout] means no limit.
 func Timeout(timeout time.Duration) Option { return Option{timeout: timeout} }
 
-// WithNumerics says what the bits of a sum depend on; without it, and with Ordered, Options.Numerics does.
+// WithNumerics selects the order of additions in a sum, which determines its bits. Without it, or with
+// [Ordered], the strategy's Options.Numerics applies.
 func WithNumerics(numerics Numerics) Option {
 	return Option{set: func(c *choices) { c.numerics = numerics }}
 }
 
-// InGroup lets only a group's members meet; roots and ranks are ranks in it.
+// InGroup runs the collective only among the members of a group. Roots and ranks are then ranks in the group.
 func InGroup(group *Group) Option { return Option{set: func(c *choices) { c.group = group }} }
 
-// Weights of Mean: one (>= 0) for each contribution, given by all members or by none.
+// Weights gives [Mean] one weight, at least 0, for each contribution. Either all members pass weights or
+// none.
 func Weights(weights ...float64) Option { return Option{set: func(c *choices) { c.weights = weights }} }
 
-// Contributions is how many lists of tensors this replica adds to each sum.
+// Contributions is the number of lists of tensors that this replica adds to each sum.
 func Contributions(n int) Option { return Option{set: func(c *choices) { c.contributions = n }} }
 
-// ReduceOperator is an operator of the program's own: acc[i] = op(acc[i], in[i]) for every element. It is called on
-// pieces of a tensor, from several threads at once; it must not call libdist, and must give the same bits wherever a
-// tensor is cut. It has nobody to tell of an error: a panic in it ends the call that it was given to, with the panic
-// as its error.
+// ReduceOperator is a reduction operator of the program: acc[i] = op(acc[i], in[i]) for every element.
+// libdist calls it on parts of tensors, from several threads at the same time. It must not call libdist, and
+// its result must not depend on how a tensor is split. It cannot return an error; if it panics, the call that
+// uses the operator fails with the panic as its error.
 type ReduceOperator = func(acc, in RawTensor)
 
-// ReduceWith is the operator of ReduceUser; the same on all members.
+// ReduceWith sets the operator of [ReduceUser]. It must be the same on all members.
 func ReduceWith(operator ReduceOperator) Option {
 	return Option{set: func(c *choices) { c.reduce = operator }}
 }
 
-// ReduceElement is how many bytes an element of the operator of ReduceUser has, where it is more than one of the tensor's: a
-// multiple of theirs, at most 4096. The operator gets whole ones; the same on all members.
+// ReduceElement sets the size of one element of the operator of [ReduceUser], in bytes, if it consists of
+// several elements of the tensor. The size is a multiple of the tensor's element size and at most 4096.
+// libdist never splits such an element. The size must be the same on all members.
 func ReduceElement(bytes int) Option {
 	return Option{set: func(c *choices) { c.elementBytes = bytes }}
 }
 
-// Splits of AllToAll: R sizes along the axis, which the input is cut into; without, equal ones.
+// Splits sets the R sizes of the parts into which AllToAll splits its input along the axis. Without it, the
+// parts are equal.
 func Splits(sizes ...int) Option { return Option{set: func(c *choices) { c.splits = sizes }} }
 
-// Axis is the dimension that parts are cut from or joined along; < 0 counts from the end.
+// Axis selects the dimension along which tensors are split or joined. A negative axis counts from the end.
 func Axis(axis int) Option { return Option{set: func(c *choices) { c.axis = axis }} }
 
-// Async makes the collective return at once, with the work under way in *work: see Work.
+// Async makes the collective return at once and stores the work in progress in *work; see [Work].
 func Async(work **Work) Option { return Option{set: func(c *choices) { c.work = work }} }
 
-// Plan makes the collective a plan, which Work.Start begins, any number of times.
+// Plan makes the collective a plan and stores it in *work. [Work.Start] starts the plan, any number of times.
 func Plan(work **Work) Option {
 	return Option{set: func(c *choices) { c.work, c.planned = work, true }}
 }
 
-// BytesPerPack is about how much a pack of a planned list has.
+// BytesPerPack sets the approximate size of the packs into which a planned list is divided, in bytes.
 func BytesPerPack(n int64) Option { return Option{set: func(c *choices) { c.bytesPerPack = n }} }
 
-// Within ends the collective when a context is over, for all members: ErrDeadlineExceeded where that was a deadline, else
-// ErrCancelled. With it ends what else its group has under way in this run.
+// Within cancels the collective on all members when ctx ends: with [ErrDeadlineExceeded] if ctx reached its
+// deadline, and with [ErrCancelled] otherwise. This also cancels all other collectives of the same group that
+// are in progress in this run.
 func Within(ctx context.Context) Option { return Option{set: func(c *choices) { c.ctx = ctx }} }
 
-// Implementation asks for one: taken, and of no consequence for the bits.
+// Implementation requests a collective implementation. It is accepted for compatibility and does not change
+// the bits.
 func Implementation(implementation Communication) Option {
 	return Option{set: func(c *choices) { c.implementation = implementation }}
 }

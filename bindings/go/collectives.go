@@ -4,9 +4,7 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// The collectives, on lists of tensors. Every replica of the run makes the same collectives in the same order. `in` and
-// `out` may be the same list where collective.h says "in place"; it also says which shapes fit together, and in which
-// order contributions are added.
+// Collectives on lists of tensors. Every replica of the run must make the same collectives in the same order.
 
 // meet is one collective: pack both lists, call, unpack nothing. The same list twice is packed once.
 func (r *Replica) meet(in, out []Array, options []Option,
@@ -44,7 +42,12 @@ func fits(in, out []Array, options []Option) error {
 	return nil
 }
 
-// AllReduce reduces tensors over all replicas; every replica gets the results.
+// AllReduce reduces each tensor of in over all replicas. Every replica gets the results in out, which may be
+// the same list as in.
+//
+// Here and in the methods below, all replicas of the run must call the same collectives in the same order. A
+// collective blocks until every member has arrived, a member fails, or the timeout expires. If it fails, it
+// fails on every member with the same report, and the content of out is unspecified.
 func (r *Replica) AllReduce(op ReduceOp, in, out []Array, options ...Option) error {
 	if err := fits(in, out, options); err != nil {
 		return err
@@ -54,7 +57,8 @@ func (r *Replica) AllReduce(op ReduceOp, in, out []Array, options ...Option) err
 	})
 }
 
-// ReduceToRoot reduces tensors over all replicas; the root gets the results. out may be nil elsewhere.
+// ReduceToRoot reduces each tensor of in over all replicas. Only the root gets the results; elsewhere out may
+// be nil.
 func (r *Replica) ReduceToRoot(op ReduceOp, root int, in, out []Array, options ...Option) error {
 	if err := fits(in, out, options); err != nil {
 		return err
@@ -67,7 +71,9 @@ func (r *Replica) ReduceToRoot(op ReduceOp, root int, in, out []Array, options .
 	})
 }
 
-// ReduceScatter reduces tensors over all replicas; every replica gets a part of each result.
+// ReduceScatter reduces each tensor of in over all replicas. Every replica gets one part of each result along
+// [Axis], in the order of ranks. The sizes of the members' out tensors along the axis must add up to that of
+// the in tensor. in and out must not overlap.
 func (r *Replica) ReduceScatter(op ReduceOp, in, out []Array, options ...Option) error {
 	if err := fits(in, out, options); err != nil {
 		return err
@@ -77,7 +83,8 @@ func (r *Replica) ReduceScatter(op ReduceOp, in, out []Array, options ...Option)
 	})
 }
 
-// AllGather joins the tensors of all replicas along Axis; every replica gets the results.
+// AllGather concatenates the tensors of all replicas along [Axis], in the order of ranks. Every replica gets
+// the results. Sizes may differ along the axis; the size of the out tensor is their sum.
 func (r *Replica) AllGather(in, out []Array, options ...Option) error {
 	if err := fits(in, out, nil); err != nil {
 		return err
@@ -85,7 +92,8 @@ func (r *Replica) AllGather(in, out []Array, options ...Option) error {
 	return r.meet(in, out, options, cdist.Dist_all_gather)
 }
 
-// GatherToRoot joins the tensors of all replicas along Axis; the root gets the results. out may be nil elsewhere.
+// GatherToRoot concatenates the tensors of all replicas along [Axis], in the order of ranks. Only the root
+// gets the results; elsewhere out may be nil.
 func (r *Replica) GatherToRoot(root int, in, out []Array, options ...Option) error {
 	if err := fits(in, out, nil); err != nil {
 		return err
@@ -98,7 +106,8 @@ func (r *Replica) GatherToRoot(root int, in, out []Array, options ...Option) err
 	})
 }
 
-// Broadcast gives every replica the root's tensors. in may be nil elsewhere.
+// Broadcast copies the root's tensors to every replica. in is read only on the root and may be nil elsewhere.
+// The root may pass the same list as in and out.
 func (r *Replica) Broadcast(root int, in, out []Array, options ...Option) error {
 	if err := fits(in, out, nil); err != nil {
 		return err
@@ -111,7 +120,9 @@ func (r *Replica) Broadcast(root int, in, out []Array, options ...Option) error 
 	})
 }
 
-// ScatterFromRoot gives every replica a part of each of the root's tensors, along Axis. in may be nil elsewhere.
+// ScatterFromRoot splits each of the root's tensors along [Axis] and gives every replica one part, in the
+// order of ranks. The size of a part is that of the replica's out tensor. in is read only on the root and may
+// be nil elsewhere.
 func (r *Replica) ScatterFromRoot(root int, in, out []Array, options ...Option) error {
 	if err := fits(in, out, nil); err != nil {
 		return err
@@ -124,7 +135,9 @@ func (r *Replica) ScatterFromRoot(root int, in, out []Array, options ...Option) 
 	})
 }
 
-// AllToAll gives every replica a part of every replica's tensors, along Axis, cut by Splits or equally.
+// AllToAll sends one part of each tensor to every replica. The in tensors are split along [Axis], into parts
+// of the sizes given by [Splits] or into equal parts. Each replica gets the concatenation of the parts that
+// were sent to it, in the order of ranks. in and out must not overlap.
 func (r *Replica) AllToAll(in, out []Array, options ...Option) error {
 	if err := fits(in, out, nil); err != nil {
 		return err
@@ -145,7 +158,8 @@ func (r *Replica) members(options []Option) int {
 	return r.NumReplicas()
 }
 
-// Scan reduces tensors over the replicas up to each one.
+// Scan reduces each tensor over the replicas with lower ranks, and over this replica too if kind is
+// [Inclusive].
 func (r *Replica) Scan(op ReduceOp, kind ScanKind, in, out []Array, options ...Option) error {
 	if err := fits(in, out, nil); err != nil {
 		return err
@@ -155,7 +169,9 @@ func (r *Replica) Scan(op ReduceOp, kind ScanKind, in, out []Array, options ...O
 	})
 }
 
-// Permute gives this replica's tensors to `destination`, and gets those of `source`; -1: nobody.
+// Permute sends the in tensors to the replica with rank destination and receives the out tensors from the
+// replica with rank source. A rank of -1 means none; without a source, out is set to zeros. in and out must
+// not overlap.
 func (r *Replica) Permute(destination, source int, in, out []Array, options ...Option) error {
 	if err := fits(in, out, nil); err != nil {
 		return err
@@ -170,7 +186,8 @@ func (r *Replica) Permute(destination, source int, in, out []Array, options ...O
 	})
 }
 
-// Barrier returns when every member has come. What each wrote before, all can read after.
+// Barrier waits until every member has arrived. All writes that a member made before the barrier are visible
+// to all members after it.
 func (r *Replica) Barrier(options ...Option) error {
 	if tag, timeout, quick := common(options); quick {
 		if err := r.check(); err != nil {
@@ -187,8 +204,8 @@ func (r *Replica) Barrier(options ...Option) error {
 	return c.finish(cdist.Dist_barrier(replica, c.native))
 }
 
-// AllReduceValue is AllReduce on a nest: every leaf is reduced, and the result has the value's structure. Indexed slices
-// are joined instead.
+// AllReduceValue reduces every leaf of a nested value, like [Replica.AllReduce]. The result has the structure
+// of v. Indexed slices are concatenated instead of added. The caller must close the result.
 func (r *Replica) AllReduceValue(op ReduceOp, v *Value, options ...Option) (*Value, error) {
 	var c collective
 	defer c.end()
@@ -201,7 +218,8 @@ func (r *Replica) AllReduceValue(op ReduceOp, v *Value, options ...Option) (*Val
 	return adopt(out, err)
 }
 
-// AllGatherValue is AllGather on a nest: every leaf is joined, and the result has the value's structure.
+// AllGatherValue concatenates every leaf of a nested value, like [Replica.AllGather]. The result has the
+// structure of v. The caller must close the result.
 func (r *Replica) AllGatherValue(v *Value, options ...Option) (*Value, error) {
 	var c collective
 	defer c.end()

@@ -10,10 +10,10 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Choice is a program's yes or no, or neither.
+// Choice is a boolean option that can also be left to libdist. The zero value is [DefaultChoice].
 type Choice int
 
-// The choices.
+// The values of a Choice.
 const (
 	DefaultChoice Choice = 0 // libdist's own
 	Yes           Choice = 1
@@ -28,17 +28,18 @@ func (c Choice) native() int {
 	return int32Of(int(c))
 }
 
-// NoTimeout is a wait without a limit, where 0 means the default.
+// NoTimeout disables a timeout, in options whose value 0 selects a default.
 const NoTimeout time.Duration = -1
 
-// Version is the version of the library that runs: major * 10000 + minor * 100 + patch.
+// Version returns the version of the loaded library: major * 10000 + minor * 100 + patch.
 func Version() int { return cdist.Dist_version() }
 
-// HasFeature reports whether this process can use an optional feature: "numa", "pinning", "isal", "grpc" or "gloo". For
-// the last two it loads the library, which stays in the process.
+// HasFeature reports whether this process can use an optional feature: "numa", "pinning", "isal", "grpc" or
+// "gloo". For "grpc" and "gloo" it loads a library, which stays in the process.
 func HasFeature(name string) bool { return checkText(name) == nil && cdist.Dist_has_feature(name) != 0 }
 
-// CanonicalDevice writes a device's name in full: what name leaves out is as in CPU:0.
+// CanonicalDevice returns the full form of a device name. Parts that name omits are taken from the full name
+// of CPU:0.
 func CanonicalDevice(name string) (string, error) {
 	if err := checkText(name); err != nil {
 		return "", err

@@ -11,35 +11,41 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// PartitionFunc says into how many parts each dimension of a variable is divided, as FixedShards and its like give it: the
-// first at least 1 and the others 1. spec has the DType and the Shape alone. It is not called for scalars, and must not call
-// the coordinator.
+// PartitionFunc returns into how many parts each dimension of a variable is divided, for example by calling
+// [FixedShards]. The number must be at least 1 for the first dimension and 1 for the others. spec has only a
+// DType and a Shape. The function is not called for scalars, and must not call the coordinator.
 type PartitionFunc = func(spec RawTensor) ([]int, error)
 
-// CoordinatorOptions are the rare choices of Strategy.NewCoordinator.
+// CoordinatorOptions configures [Strategy.NewCoordinator]. The zero value selects the defaults.
 type CoordinatorOptions struct {
-	MaxQueued         int           // closures that have no end; beyond it Schedule waits; 0: 262,144
-	ClosuresPerWorker int           // that a worker has at a time; 0: 1
-	MaxLosses         int           // how often one closure may be lost with its worker; 0: 16
-	Timeout           time.Duration // of calls whose context has no deadline; 0: the strategy's; NoTimeout: no limit
-	MaxMessageBytes   int64         // of one message; 0: 1 GiB
-	Partitioner       PartitionFunc // of variables that do not say it; nil: they stay whole
+	// maximum number of unfinished closures; at this limit Schedule waits; 0 = default (262,144)
+	MaxQueued         int
+	ClosuresPerWorker int // closures that a worker has at a time; 0 = default (1)
+	MaxLosses         int // how often one closure may be lost with its worker; 0 = default (16)
+	// for calls whose context has no deadline; 0 = the strategy's; NoTimeout = no limit
+	Timeout         time.Duration
+	MaxMessageBytes int64         // maximum size of a message; 0 = default (1 GiB)
+	Partitioner     PartitionFunc // for variables without partitions of their own; nil = variables are not divided
 }
 
-// Coordinator keeps variables on the parameter servers of a job, and gives closures to its workers, as TensorFlow's
-// ClusterCoordinator does with a ParameterServerStrategy. Closures run side by side and wait for nobody: training is
-// asynchronous. See libdist's headers, coordinator.h, for what becomes of servers that are lost. Its methods may be called from
-// several goroutines.
+// A Coordinator keeps variables on the parameter servers of a job and runs closures on its workers, like
+// TensorFlow's ClusterCoordinator with a ParameterServerStrategy. Closures run concurrently and do not wait
+// for each other: training is asynchronous. Several goroutines may use a Coordinator at the same time.
 //
-//	strategy, err := dist.New(dist.Options{Kind: dist.ParameterServer}) // TF_CONFIG says which servers there are
+//	strategy, err := dist.New(dist.Options{Kind: dist.ParameterServer}) // TF_CONFIG lists the servers
 //	coordinator, err := strategy.NewCoordinator(nil)
-//	defer coordinator.Close() // the servers end too
+//	defer coordinator.Close() // also stops the servers
 //	err = coordinator.CreateVariable("w", dist.Of(zeros), nil)
 //	for range 1000 {
 //		_, err = coordinator.Schedule(ctx, "train", batch)
 //	}
 //	err = coordinator.Join(ctx)
 //	values, err := coordinator.Read("w")
+//
+// If a worker is lost, its closures run again on another worker. libdist applies the effects of each closure
+// exactly once, however often it runs. If a parameter server is lost, its variables are lost too, and all
+// further calls fail with [ErrAborted]; a restarted program can restore a checkpoint with
+// [Coordinator.Restore].
 type Coordinator struct {
 	object
 	shared  *sharedCoordinator
@@ -60,9 +66,10 @@ type partitionCall struct {
 	inside atomic.Int32
 }
 
-// NewCoordinator makes the coordinator of a strategy of Kind ParameterServer, whose ClusterResolver says which servers there
-// are. It waits for nobody. A strategy has one: where there is one already, that is what comes, its options are not read, and
-// it ends when everybody who has it has closed it. Close it before the strategy. options may be nil.
+// NewCoordinator returns the coordinator of a strategy of Kind [ParameterServer], whose ClusterResolver lists
+// the servers. It does not block. A strategy has one coordinator: if it already exists, NewCoordinator
+// returns it and ignores the options, and the coordinator ends when every caller has closed it. Close it
+// before the strategy. options may be nil.
 func (s *Strategy) NewCoordinator(options *CoordinatorOptions) (*Coordinator, error) {
 	var u uses
 	defer u.end()
@@ -176,9 +183,10 @@ func (c *Coordinator) with(call func(native int64) error) error {
 	return fromNative(call(native))
 }
 
-// Close ends the coordinator, where nobody else has it: closures that have no end are ErrCancelled, and the servers are told
-// to end. Schedule and Join that wait are ErrCancelled; other calls are waited for. Remote values stay readable. In a
-// partitioner it fails with ErrFailedPrecondition. Closing twice, and nil, are fine.
+// Close ends the coordinator if no other caller of [Strategy.NewCoordinator] holds it. Unfinished closures,
+// and Schedule and Join calls in progress, fail with [ErrCancelled]; Close waits for other calls. The servers
+// are told to stop. Remote values stay readable. Inside a [PartitionFunc], Close fails with
+// [ErrFailedPrecondition]. Closing a nil or closed coordinator does nothing.
 func (c *Coordinator) Close() error {
 	if c == nil {
 		return nil
@@ -194,10 +202,14 @@ func (c *Coordinator) Close() error {
 	return err
 }
 
-// Schedule has a worker run the closure that it has registered under a name. arguments, nil being nothing, are held until it
-// has ended: their elements must stay as they are. It waits while there are MaxQueued closures that have no end; the end of
-// ctx ends that wait alone. What an earlier closure has failed with comes out of Schedule, Join or Done, once, and nothing is
-// scheduled then. The remote value has what this one comes to; who does not want it may forget it.
+// Schedule schedules one call of the closure that the workers have registered under the given name. The
+// returned remote value receives its result; a caller that does not need the result may ignore it. libdist
+// retains arguments, which may be nil, until the closure has finished, and their elements must not change
+// until then.
+//
+// Schedule waits while there are MaxQueued unfinished closures. The end of ctx cancels only this wait. If an
+// earlier closure has failed, the next call of Schedule, [Coordinator.Join] or [Coordinator.Done] returns its
+// error, once, and schedules nothing.
 func (c *Coordinator) Schedule(ctx context.Context, name string, arguments *Value) (*RemoteValue, error) {
 	var u uses
 	defer u.end()
@@ -227,7 +239,7 @@ func (c *Coordinator) wait(ctx context.Context, do func(call *timedCall) error) 
 	return c.waiting.wait(ctx, do)
 }
 
-// Join waits until all closures have ended; the end of ctx ends the wait alone.
+// Join waits until all closures have finished. The end of ctx cancels only the wait.
 func (c *Coordinator) Join(ctx context.Context) error {
 	return c.with(func(native int64) error {
 		return c.wait(ctx, func(call *timedCall) error {
@@ -236,17 +248,18 @@ func (c *Coordinator) Join(ctx context.Context) error {
 	})
 }
 
-// Done says whether all closures have ended.
+// Done reports whether all closures have finished.
 func (c *Coordinator) Done() (bool, error) {
 	var out int32
 	err := c.with(func(native int64) error { return cdist.Dist_coordinator_done(native, &out) })
 	return out != 0, err
 }
 
-// CreatePerWorker has each worker run the closure `function`, once and before any further one, and keep its result under a
-// name for its closures: Closure.PerWorker. So each has a dataset or a buffer of its own. A worker that returns runs it again.
-// The result is not sent, so that it may be anything: Strategy.NewObject makes a value of a Go object. It waits until the
-// workers that are there have it; what the function fails with is the error.
+// CreatePerWorker runs the closure function once on each worker, before any further closure, and keeps its
+// result on that worker under the given name. Closures get it with [Closure.PerWorker], so each worker can
+// have its own dataset or buffer. A worker that returns after a loss runs the function again. The result is
+// not sent and can be of any kind; [Strategy.NewObject] makes a value of a Go object. CreatePerWorker waits
+// until the available workers have the result. If the function fails, CreatePerWorker returns its error.
 func (c *Coordinator) CreatePerWorker(name, function string, arguments *Value) error {
 	var u uses
 	defer u.end()
@@ -259,24 +272,24 @@ func (c *Coordinator) CreatePerWorker(name, function string, arguments *Value) e
 	})
 }
 
-// CoordinatorStats are what a coordinator does, in numbers.
+// CoordinatorStats holds the counters of a coordinator.
 type CoordinatorStats struct {
 	NumPS         int
 	NumWorkers    int
-	WorkersUp     int   // that have work, or may have it
+	WorkersUp     int   // workers that have closures or can take some
 	Queued        int64 // closures that no worker has
-	InFlight      int64 // that one has
-	Scheduled     int64 // in all
-	Completed     int64 // that ended well
+	InFlight      int64 // closures that a worker has
+	Scheduled     int64 // total
+	Completed     int64 // finished without an error
 	Failed        int64
 	Cancelled     int64
-	Losses        int64  // how often a closure came back from a worker
-	Mark          int64  // all closures below have ended
-	BytesSent     uint64 // to all servers: messages, without what gRPC adds
+	Losses        int64  // how often a closure was lost with its worker
+	Mark          int64  // all closures with lower numbers have finished
+	BytesSent     uint64 // message bytes to all servers, without the overhead of gRPC
 	BytesReceived uint64
 }
 
-// Stats is what the coordinator does now.
+// Stats returns the current counters of the coordinator.
 func (c *Coordinator) Stats() (stats CoordinatorStats, err error) {
 	out := cdist.NewDist_coordinator_stats()
 	defer cdist.DeleteDist_coordinator_stats(out)
@@ -300,8 +313,8 @@ func (c *Coordinator) Stats() (stats CoordinatorStats, err error) {
 	}, nil
 }
 
-// WriteTrace is the latest 16,384 closures as a trace: JSON of Chrome's trace-event format, for Perfetto, with a row for each
-// worker, on which a slice is the time from when a closure was sent until its end.
+// WriteTrace returns the latest 16,384 closures as a trace in Chrome's trace-event format (JSON), for
+// Perfetto. Each worker has a row, on which a slice is the time from sending a closure until it finished.
 func (c *Coordinator) WriteTrace() (text string, err error) {
 	err = c.with(func(native int64) error {
 		text, err = written(func(t cdist.Text) error { return t.Write_coordinator_trace(native) })

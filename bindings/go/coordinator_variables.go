@@ -4,17 +4,18 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// PSVariableOptions are the rare choices of Coordinator.CreateVariable.
+// PSVariableOptions configures [Coordinator.CreateVariable]. The zero value selects the defaults.
 type PSVariableOptions struct {
-	MaxStaleness int    // how many of a worker's closures a cached read may be old; 0: nothing is cached
-	Partitions   []int  // into how many parts each dimension is divided, as PartitionFunc; nil: the partitioner
-	ColocateWith string // the parts lie with those of this variable, as an optimizer's state does; "": in turn
+	MaxStaleness int    // maximum age of a cached read, in closures of a worker; 0 = no caching
+	Partitions   []int  // number of parts per dimension, like a PartitionFunc; nil = use the partitioner
+	ColocateWith string // place the parts with those of this variable, for optimizer states; "" = in turn
 }
 
-// CreateVariable makes a variable on the parameter servers, with the elements of `initial`. Variables, and the parts of divided
-// ones, go to the servers in turn, in the order in which they are created. It waits until the servers are there, at most for
-// Timeout: ErrDeadlineExceeded names one that is not. What the partitioner fails with comes back as it was. options may be
-// nil.
+// CreateVariable creates a variable on the parameter servers, with the elements of initial. Variables, and
+// the parts of divided variables, are placed on the servers in turn, in the order of their creation.
+// CreateVariable waits up to the coordinator's Timeout until all servers are available; it then fails with
+// [ErrDeadlineExceeded], and the error names a server that is not available. If the partitioner fails,
+// CreateVariable returns its error unchanged. options may be nil.
 func (c *Coordinator) CreateVariable(name string, initial Array, options *PSVariableOptions) error {
 	var u uses
 	defer u.end()
@@ -42,7 +43,8 @@ func (c *Coordinator) CreateVariable(name string, initial Array, options *PSVari
 	return fromNative(err)
 }
 
-// Variables are the names of the variables, in the order of their creation; empty for nil and for a closed coordinator.
+// Variables returns the names of the variables, in the order of their creation. It returns an empty slice for
+// a nil or closed coordinator.
 func (c *Coordinator) Variables() (names []string) {
 	_ = c.with(func(native int64) error {
 		names = make([]string, cdist.Dist_coordinator_num_variables(native))
@@ -54,7 +56,7 @@ func (c *Coordinator) Variables() (names []string) {
 	return names
 }
 
-// VariableSpec is a variable's dtype and shape, without its data.
+// VariableSpec returns the dtype and shape of a variable, without its data.
 func (c *Coordinator) VariableSpec(name string) (RawTensor, error) {
 	spec, _, err := c.spec(name)
 	return spec, err
@@ -75,14 +77,15 @@ func (c *Coordinator) spec(name string) (spec RawTensor, numParts int64, err err
 	return spec, numParts, err
 }
 
-// VariablePart is where some rows of a variable lie.
+// VariablePart describes where some rows of a variable are stored.
 type VariablePart struct {
-	Device string // "/job:ps/replica:0/task:1/device:CPU:0"
-	Begin  int    // the first of its rows
-	Rows   int
+	Device string // device of the server: "/job:ps/replica:0/task:1/device:CPU:0"
+	Begin  int    // first row
+	Rows   int    // number of rows
 }
 
-// VariableParts are the parts of a variable, in the order of their rows; a variable that is not divided has one.
+// VariableParts returns the parts of a variable, in the order of their rows. A variable that is not divided
+// has one part.
 func (c *Coordinator) VariableParts(name string) ([]VariablePart, error) {
 	_, n, err := c.spec(name)
 	if err != nil {
@@ -103,35 +106,39 @@ func (c *Coordinator) VariableParts(name string) ([]VariablePart, error) {
 	return parts, nil
 }
 
-// Read gives variables, each a value to close. Those of one parameter server are of one moment.
+// Read reads variables. The values of variables on the same parameter server are from the same moment. The
+// caller must close the values.
 func (c *Coordinator) Read(names ...string) ([]*Value, error) {
 	return readVariables(c, names, cdist.Dist_coordinator_read)
 }
 
-// ReadRows gives rows of a variable, as an embedding is looked up: row k of the result is row indices[k], int32 or int64.
+// ReadRows reads rows of a variable, for example of an embedding: row k of the result is row indices[k]. The
+// indices are of type int32 or int64.
 func (c *Coordinator) ReadRows(name string, indices *Value) (*Value, error) {
 	return readRows(c, name, indices, cdist.Dist_coordinator_read_rows)
 }
 
-// Assign changes a variable, at once.
+// Assign changes a variable immediately.
 func (c *Coordinator) Assign(name string, how AssignHow, value *Value) error {
 	return changeVariable(c, name, int(how), value, cdist.Dist_coordinator_assign)
 }
 
-// Scatter changes rows of a variable by indexed slices, row by row, at once.
+// Scatter changes rows of a variable immediately, by indexed slices, row by row.
 func (c *Coordinator) Scatter(name string, how ScatterHow, slices *Value) error {
 	return changeVariable(c, name, int(how), slices, cdist.Dist_coordinator_scatter)
 }
 
-// Update changes variables that lie alike by a function that the parameter servers have registered, Server.RegisterUpdate, at
-// once. arguments may be nil. What the function fails with is the error, and then nothing has changed.
+// Update changes variables immediately with a function that the parameter servers have registered; see
+// [Server.RegisterUpdate]. The variables must have the same parts on the same servers. arguments may be nil.
+// If the function fails, Update returns its error; servers that have already called the function for other
+// parts keep their changes.
 func (c *Coordinator) Update(function string, names []string, arguments *Value) error {
 	return updateVariables(c, function, names, arguments, cdist.Dist_coordinator_update)
 }
 
-// Save writes a checkpoint of all variables, in which a divided variable is one tensor, and waits until it is on the disk.
-// Closures go on meanwhile: the file has, for each parameter server, the variables of one moment, and which closures they
-// have in them.
+// Save writes a checkpoint of all variables and waits until it is on disk. A divided variable is one tensor
+// in the file. Closures continue meanwhile: for each parameter server, the file has the variables of one
+// moment, and records the closures whose effects they include.
 func (c *Coordinator) Save(path string) error {
 	if err := checkText(path); err != nil {
 		return err
@@ -139,9 +146,10 @@ func (c *Coordinator) Save(path string) error {
 	return c.with(func(native int64) error { return cdist.Dist_coordinator_save(native, path) })
 }
 
-// Restore gives all variables the values that a checkpoint has for them, before the first closure. Closures are numbered on
-// from the mark that was saved: all below it had ended. A program that schedules its closures again from that one on, in the
-// same order, has each of them have its effects once. The mark of other programs' files is 0.
+// Restore loads all variables from a checkpoint. Call it before the first closure is scheduled. The returned
+// mark is the saved position: all closures with lower numbers had finished, and new closures are numbered
+// from it. If the program schedules its closures again from that number, in the same order, the effects of
+// each closure are applied once. The mark is 0 for files of other programs.
 func (c *Coordinator) Restore(path string) (mark int64, err error) {
 	if err := checkText(path); err != nil {
 		return 0, err

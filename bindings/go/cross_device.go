@@ -9,21 +9,23 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// CrossDeviceFunctions are the program's own way to reduce, broadcast and gather values from outside runs. Each gets
-// tensors and writes those that libdist has made; they are there for the time of the call.
+// CrossDeviceFunctions lets a program implement how values outside runs are reduced, broadcast and gathered.
+// The functions write their results to tensors that libdist has allocated. All tensors are valid only during
+// the call.
 type CrossDeviceFunctions struct {
-	// Reduce: out = components[0] op ... op components[n-1]; out has the shape, and the dtype that Mean gives.
+	// Reduce computes out = components[0] op ... op components[n-1]. out has the shape of the components, and
+	// the dtype of their Mean.
 	Reduce func(op ReduceOp, components []RawTensor, out RawTensor) error
-	// Broadcast: every copy = value; nil: all replicas share the value, which does not change.
+	// Broadcast copies value to every copy. If it is nil, all replicas share the value, which does not change.
 	Broadcast func(value RawTensor, copies []RawTensor) error
-	// Gather: out = the components one after another along axis >= 0; nil: libdist's.
+	// Gather concatenates the components along axis, which is at least 0, to out. If it is nil, libdist does it.
 	Gather func(components []RawTensor, axis int, out RawTensor) error
 }
 
-// StrategyFunctions are a strategy of the program's own: they take the place of libdist's where they are not nil, for
-// values from outside runs. Its devices are Options.Devices.
+// StrategyFunctions defines a strategy of the program's own. Functions that are not nil replace those of
+// libdist, for values outside runs. Options.Devices names the strategy's devices.
 type StrategyFunctions struct {
-	SharedCopy bool // all replicas share one copy of a variable; false: each has its own
+	SharedCopy bool // true: all replicas share one copy of a variable; false: each has its own
 	CrossDeviceFunctions
 }
 
@@ -97,25 +99,26 @@ func (f *StrategyFunctions) set(s *Strategy, native cdist.Dist_strategy_options)
 		intOf(f.Gather != nil))
 }
 
-// CrossDevice reduces, broadcasts and gathers values from outside runs (TensorFlow: CrossDeviceOps), for a strategy's
-// options or for use without one.
+// A CrossDevice reduces, broadcasts and gathers values outside runs (TensorFlow: CrossDeviceOps). Set it in
+// Options.CrossDevice, or use it without a strategy.
 type CrossDevice struct {
 	object
 	call *hostCall
 }
 
-// CrossDeviceOptions of NewCrossDevice; zero fields mean the default.
+// CrossDeviceOptions configures [NewCrossDevice]. The zero value selects the defaults.
 type CrossDeviceOptions struct {
 	Kind           CrossDeviceKind
-	NumPacks       int            // taken, and of no consequence
-	ReduceToDevice string         // of CrossDeviceReductionToOneDevice: a device's name; "": any
-	Accumulate     ReduceOperator // of CrossDeviceReductionToOneDevice: instead of +; Mean divides by n afterwards
+	NumPacks       int            // accepted for compatibility; has no effect
+	ReduceToDevice string         // CrossDeviceReductionToOneDevice: a device name; "" = any device
+	Accumulate     ReduceOperator // CrossDeviceReductionToOneDevice: replaces +; Mean divides by n afterwards
 	Functions      *CrossDeviceFunctions
-	// AccumulateElementBytes is how many bytes an element of Accumulate has; 0: the tensors'. See ReduceElement.
+	// AccumulateElementBytes is the size of one element of Accumulate; 0 = the element size of the tensors. See
+	// [ReduceElement].
 	AccumulateElementBytes int
 }
 
-// NewCrossDevice makes cross-device operations.
+// NewCrossDevice returns new cross-device operations. The caller must close them.
 func NewCrossDevice(options CrossDeviceOptions) (*CrossDevice, error) {
 	var u uses
 	device, numPacks := u.text(options.ReduceToDevice), u.int32("CrossDeviceOptions.NumPacks", options.NumPacks)
@@ -165,7 +168,7 @@ func (u *uses) crossDevice(c *CrossDevice) int64 {
 	return u.take(&c.object, "cross-device object")
 }
 
-// Close ends them; strategies made with them go on, and end them when they have ended.
+// Close releases the operations. Strategies that use them keep them.
 func (c *CrossDevice) Close() error {
 	if c != nil {
 		c.close()
@@ -185,7 +188,7 @@ func (c *CrossDevice) with(u *uses, call func(native int64) error) error {
 	return c.call.do(func() error { return call(native) })
 }
 
-// Kind is what they were made with; 0 for nil.
+// Kind returns the kind with which the operations were created; 0 for nil.
 func (c *CrossDevice) Kind() (kind CrossDeviceKind) {
 	var u uses
 	defer u.end()
@@ -196,7 +199,7 @@ func (c *CrossDevice) Kind() (kind CrossDeviceKind) {
 	return kind
 }
 
-// NumPacks is what they were made with; 0 for nil.
+// NumPacks returns the NumPacks option with which the operations were created; 0 for nil.
 func (c *CrossDevice) NumPacks() (n int) {
 	var u uses
 	defer u.end()
@@ -207,7 +210,7 @@ func (c *CrossDevice) NumPacks() (n int) {
 	return n
 }
 
-// Device is the full name of the device to reduce to; "" where there is none.
+// Device returns the full name of the device to which the operations reduce, or "" if there is none.
 func (c *CrossDevice) Device() (name string) {
 	var u uses
 	defer u.end()
@@ -218,7 +221,8 @@ func (c *CrossDevice) Device() (name string) {
 	return name
 }
 
-// Reduce is Strategy.ReduceTo without a strategy: there are as many replicas as the value has components.
+// Reduce reduces a value without a strategy, like [Strategy.ReduceTo]. The number of replicas is the number
+// of the value's components. The caller must close the result.
 func (c *CrossDevice) Reduce(op ReduceOp, v *Value, to *Destination) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -231,7 +235,8 @@ func (c *CrossDevice) Reduce(op ReduceOp, v *Value, to *Destination) (*Value, er
 	return adopt(out, err)
 }
 
-// BatchReduce is Strategy.BatchReduceTo without a strategy.
+// BatchReduce reduces several values without a strategy, like [Strategy.BatchReduceTo]. The caller must close
+// the results.
 func (c *CrossDevice) BatchReduce(op ReduceOp, values []*Value, to []Destination) ([]*Value, error) {
 	var u uses
 	defer u.end()
@@ -245,7 +250,8 @@ func (c *CrossDevice) BatchReduce(op ReduceOp, values []*Value, to []Destination
 	return adoptAll(out[:len(values)], err)
 }
 
-// Broadcast is Strategy.BroadcastTo without a strategy: to as many replicas as the destination has.
+// Broadcast places a value at a destination without a strategy, like [Strategy.BroadcastTo]. The destination
+// determines the number of replicas. The caller must close the result.
 func (c *CrossDevice) Broadcast(v *Value, to *Destination) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -258,7 +264,8 @@ func (c *CrossDevice) Broadcast(v *Value, to *Destination) (*Value, error) {
 	return adopt(out, err)
 }
 
-// Gather is Strategy.Gather without a strategy.
+// Gather concatenates the components of a value without a strategy, like [Strategy.Gather]. The caller must
+// close the result.
 func (c *CrossDevice) Gather(v *Value, axis int) (*Value, error) {
 	var u uses
 	defer u.end()

@@ -8,21 +8,23 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Dataset is a source of batches, each split over the replicas.
+// A Dataset produces batches, each of which is split over the replicas.
 type Dataset struct {
 	object
 	sources []*sourceCall // whose errors its iterators may get
 	workers *Strategy     // whose other workers a step waits for; nil: for none
 }
 
-// SourceFunc makes element `index` (0, 1, 2, ... in each pass), which is taken over: a tensor, or a list, tuple or
-// dictionary. io.EOF ends the pass. It is called on one thread at a time, maybe not the caller's, ahead of who asks.
+// SourceFunc returns element index (0, 1, 2, ... in each pass): a tensor, or a list, tuple or dictionary.
+// libdist takes ownership of it. Return [io.EOF] to end the pass. libdist calls the function from one thread
+// at a time, which may differ from the thread that requests a batch, and may call it ahead of time.
 type SourceFunc = func(index int64) (*Value, error)
 
-// FileSourceFunc makes element `index` of the file with number `file` in the list; io.EOF ends the file.
+// FileSourceFunc returns element index of a file, given by its number in the list and its name. Return
+// [io.EOF] to end the file. Otherwise it is like a [SourceFunc].
 type FileSourceFunc = func(file int, name string, index int64) (*Value, error)
 
-// DatasetFunc makes the dataset of one input pipeline, which is taken over.
+// DatasetFunc creates the dataset of one input pipeline. libdist takes ownership of it.
 type DatasetFunc = func(context InputContext) (*Dataset, error)
 
 // sourceCall is what a source's token stands for.
@@ -64,8 +66,8 @@ func (d *Dataset) own(err error) error {
 	return native
 }
 
-// NewDataset makes a dataset of rows: element i is row i of each tensor (features, labels, ...), whose data are copied.
-// options may be nil.
+// NewDataset returns a dataset of rows: element i is row i of each tensor (features, labels, ...). The data
+// are copied. options may be nil. Here and in the functions below, the caller must close the dataset.
 func (s *Strategy) NewDataset(tensors []Array, options *DatasetOptions) (*Dataset, error) {
 	var u uses
 	defer u.end()
@@ -83,7 +85,7 @@ func (s *Strategy) NewDataset(tensors []Array, options *DatasetOptions) (*Datase
 	return s.newDataset(out), nil
 }
 
-// NewDatasetFromCallback makes a dataset whose elements fn makes.
+// NewDatasetFromCallback returns a dataset whose elements fn produces. options may be nil.
 func (s *Strategy) NewDatasetFromCallback(fn SourceFunc, options *DatasetOptions) (*Dataset, error) {
 	return s.fromSource(&sourceCall{element: fn}, options,
 		func(strategy, token int64, native cdist.Dist_dataset_options, out *int64) error {
@@ -91,7 +93,7 @@ func (s *Strategy) NewDatasetFromCallback(fn SourceFunc, options *DatasetOptions
 		})
 }
 
-// NewDatasetFromFiles makes a dataset of the elements of files, which fn reads.
+// NewDatasetFromFiles returns a dataset of the elements of files, which fn reads. options may be nil.
 func (s *Strategy) NewDatasetFromFiles(names []string, fn FileSourceFunc, options *DatasetOptions) (*Dataset, error) {
 	for _, name := range names {
 		if err := checkText(name); err != nil {
@@ -149,8 +151,9 @@ func (callbacks) Dataset(token int64, numPipelines, pipeline, numReplicas int) i
 	return native
 }
 
-// NewDatasetFromFunction makes a dataset of what a function makes (TensorFlow: distribute_datasets_from_function): its
-// batches are given to replicas whole. The function is called here, once, or with ReplicationMode PerReplica R times.
+// NewDatasetFromFunction returns a dataset made of the datasets that fn returns (TensorFlow:
+// distribute_datasets_from_function). Each of their batches goes to one replica as a whole. The function is
+// called during this call: once, or R times if options.ReplicationMode is [PerReplica].
 func (s *Strategy) NewDatasetFromFunction(fn DatasetFunc, options *DatasetOptions) (*Dataset, error) {
 	var u uses
 	defer u.end()
@@ -186,7 +189,7 @@ func (d *Dataset) with(call func(native int64) error) error {
 	return d.own(call(native))
 }
 
-// Close ends a dataset; its iterators go on.
+// Close closes the dataset. Its iterators stay valid.
 func (d *Dataset) Close() error {
 	if d != nil {
 		d.close()
@@ -194,15 +197,17 @@ func (d *Dataset) Close() error {
 	return nil
 }
 
-// ElementSpec is what batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica.
+// ElementSpec describes the batches: their structure, with a text such as "f32[?, 4]" for each tensor of each
+// replica. The caller must close the value.
 func (d *Dataset) ElementSpec() (*Value, error) {
 	var out int64
 	err := d.with(func(native int64) error { return cdist.Dist_dataset_element_spec(native, &out) })
 	return adopt(out, err)
 }
 
-// DatasetReduceFunc takes what was made of all batches so far and the next one, and returns what they are together, which
-// is taken over: maybe state.Retain(). Both end with the call.
+// DatasetReduceFunc combines a state, which is the result for all previous batches, with the next batch.
+// libdist takes ownership of the result, which may be state.Retain(). Both arguments are valid only during
+// the call.
 type DatasetReduceFunc = func(state, batch *Value) (*Value, error)
 
 type datasetReduceCall struct {
@@ -221,7 +226,8 @@ func (callbacks) Dataset_reduce(token, state, batch int64) int64 {
 	})
 }
 
-// Reduce makes one value of a whole pass. initial may be nil.
+// Reduce combines all batches of a pass to one value by calling fn for each batch. initial is the first state
+// and may be nil. The caller must close the result.
 func (d *Dataset) Reduce(initial *Value, fn DatasetReduceFunc) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -242,13 +248,15 @@ func (d *Dataset) Reduce(initial *Value, fn DatasetReduceFunc) (*Value, error) {
 	return adopt(out, err)
 }
 
-// CheckShards reads what each of the dataset's workers would read in one pass, and checks that every example comes exactly
-// once: ErrDataLoss. Of a source of the program's not more than limit elements are made (0: no limit).
+// CheckShards reads what each of the dataset's workers would read in one pass, and checks that every example
+// occurs exactly once. Otherwise it fails with [ErrDataLoss]. For a dataset whose elements a function
+// produces, it requests at most limit elements; 0 means no limit.
 func (d *Dataset) CheckShards(limit int64) error {
 	return d.with(func(native int64) error { return cdist.Dist_dataset_check_shards(native, limit) })
 }
 
-// Explain says as text who reads what of the dataset.
+// Explain returns a description of how the dataset is read, for people to read: its source, how batches are
+// made, and what each replica gets.
 func (d *Dataset) Explain() (text string, err error) {
 	err = d.with(func(native int64) error {
 		text, err = written(func(t cdist.Text) error { return t.Explain_dataset(native) })

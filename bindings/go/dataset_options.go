@@ -4,41 +4,42 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// NoPrefetch is the number of batches that are made ahead where none are.
+// NoPrefetch is the value of DatasetOptions.Prefetch that disables making batches ahead.
 const NoPrefetch = -1
 
-// DatasetOptions say how batches are made of a source's elements; zero fields mean the default.
+// DatasetOptions specifies how batches are made of a source's elements. The zero value selects the defaults.
 type DatasetOptions struct {
-	// GlobalBatchSize is how many elements a batch has for all replicas together; 0: the source's elements are global
-	// batches already, and are split as they are.
+	// GlobalBatchSize is the number of elements per batch for all replicas together. If it is 0, the source's
+	// elements already are global batches, which are split as they are.
 	GlobalBatchSize int64
-	DropRemainder   bool // leave out a last batch that is not full
-	Shuffle         bool // another order in every pass, drawn from Seed and the pass's number
+	DropRemainder   bool // omit a last batch that is not full
+	Shuffle         bool // use a different order in every pass, drawn from Seed and the number of the pass
 	Seed            uint64
-	Prefetch        int // batches made ahead; 0: one where that is faster, as measured; NoPrefetch: none
+	Prefetch        int // batches made ahead; NoPrefetch = none; 0 = one if libdist measures that this is faster
 
-	ShardPolicy ShardPolicy // what of the source goes to which worker
-	NumWorkers  int         // that read this dataset together; 0: those of the strategy, and this one of them
-	WorkerIndex int         // which of them this one is, where NumWorkers is given
-	// WorkerBatches: GlobalBatchSize counts what one worker gets of a batch, and with ShardData whole batches are dealt
-	// out; false: every batch is cut up for all workers.
+	ShardPolicy ShardPolicy // how the source is divided among workers
+	NumWorkers  int         // number of workers that read this dataset together; 0 = those of the strategy
+	WorkerIndex int         // index of this worker, if NumWorkers is set
+	// WorkerBatches makes GlobalBatchSize count the elements of one worker; ShardData then distributes whole
+	// batches. If it is false, every batch is split over all workers.
 	WorkerBatches bool
-	// AsOneProcess: replica r of all workers gets what replica r of one process with all of them would, so that training has
-	// the same bits however replicas are divided among workers; false: workers take turns at the pieces, as TensorFlow's do.
-	// Every worker reads everything. Only with ShardAuto and ShardData.
+	// AsOneProcess gives every replica what it would get in one process with all replicas of all workers, so
+	// that training produces the same bits however replicas are divided among workers. Every worker then reads
+	// the whole source. It requires ShardAuto or ShardData. If it is false, workers take turns at the pieces of
+	// a batch, as in TensorFlow.
 	AsOneProcess bool
-	// ShardHint: the source wants to be sharded element by element, before batches are made; only the policy ShardHint
-	// does so, all else fails.
+	// ShardHint states that the source must be sharded element by element before batches are made. It requires
+	// the ShardHint policy.
 	ShardHint  bool
-	Interleave int // files that are read in turn, an element each; 0 or 1: one file after another
-	// StaticShapes: Yes: every batch has the same shape; No: the last ones may be smaller; DefaultChoice: as it follows
-	// from DropRemainder.
+	Interleave int // number of files read in turn, one element each; 0 or 1 = one file after another
+	// StaticShapes states whether every batch has the same shape (Yes) or the last ones may be smaller (No).
+	// DefaultChoice derives this from DropRemainder.
 	StaticShapes         Choice
-	ReplicationMode      InputMode // PerReplica only of a function, on mirrored strategies
-	FetchToDevice        Choice    // DefaultChoice: yes
-	PlaceDatasetOnDevice bool      // no effect: the device is the host
-	// BatchSizes are the examples of the 1st, 2nd, ... piece, again from the first after the last; nil: batches are cut
-	// evenly.
+	ReplicationMode      InputMode // PerReplica only for NewDatasetFromFunction, on mirrored strategies
+	FetchToDevice        Choice    // DefaultChoice = Yes; has no effect
+	PlaceDatasetOnDevice bool      // has no effect, because the device is the host
+	// BatchSizes lists the sizes, in examples, of consecutive pieces, repeated cyclically. If it is nil, batches
+	// are split evenly.
 	BatchSizes []int64
 }
 
@@ -75,14 +76,16 @@ func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) e
 	return create(native)
 }
 
-// InputContext is for which part of the input a function makes a dataset (TensorFlow: tf.distribute.InputContext).
+// InputContext describes the part of the input for which a function makes a dataset (TensorFlow:
+// tf.distribute.InputContext).
 type InputContext struct {
-	NumInputPipelines int // one a worker, or one a replica
-	InputPipelineID   int
-	NumReplicasInSync int
+	NumInputPipelines int // one per worker or one per replica
+	InputPipelineID   int // index of this pipeline, from 0
+	NumReplicasInSync int // number of replicas of all workers
 }
 
-// PerReplicaBatchSize is what one replica gets of a global batch.
+// PerReplicaBatchSize returns one replica's share of a global batch. It fails if the size is not a multiple
+// of the number of replicas.
 func (c InputContext) PerReplicaBatchSize(globalBatchSize int64) (size int64, err error) {
 	var u uses
 	native := cdist.NewDist_input_context()
@@ -97,8 +100,8 @@ func (c InputContext) PerReplicaBatchSize(globalBatchSize int64) (size int64, er
 	return size, err
 }
 
-// BatchSizesForWorker are the n sizes of the pieces that one of several workers cuts its batches to; n is
-// numWorkers * numReplicasPerWorker.
+// BatchSizesForWorker returns the n sizes of the pieces into which one of several workers splits its batches.
+// n must be numWorkers * numReplicasPerWorker.
 func BatchSizesForWorker(globalBatchSize int64, numWorkers, numReplicasPerWorker, worker, n int) ([]int64, error) {
 	if n < 0 {
 		return nil, newError(ErrInvalidArgument, "%d sizes are wanted: give numWorkers * numReplicasPerWorker", n)

@@ -4,9 +4,10 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// What a Replica has that is a logical device: inside RunOnDevices.
+// Methods of a Replica that is a logical device, inside RunOnDevices.
 
-// DeviceReplica is the replica that a logical device is part of; -1 for a replica itself, and for nil.
+// DeviceReplica returns the replica to which a logical device belongs. It returns -1 for a replica itself and
+// for nil.
 func (r *Replica) DeviceReplica() int {
 	if r == nil || r.ended.Load() {
 		return -1
@@ -14,7 +15,7 @@ func (r *Replica) DeviceReplica() int {
 	return cdist.Dist_device_replica(r.native)
 }
 
-// DeviceCoordinates are where in the topology's mesh a logical device is.
+// DeviceCoordinates returns the position of a logical device in the mesh of the topology.
 func (r *Replica) DeviceCoordinates() ([]int, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -22,9 +23,9 @@ func (r *Replica) DeviceCoordinates() ([]int, error) {
 	return numbersOf(func(n cdist.Numbers) error { return n.Device_coordinates(r.handle()) })
 }
 
-// DeviceAxis is where along a named axis of its replica's devices a logical device is, and how many are along it. The axes
-// are Options.Axes; without them "x", "y", "z" and "core" where replicas are blocks of the mesh in which the core runs
-// fastest, else one axis, "device".
+// DeviceAxis returns the position of a logical device along a named axis of its replica's devices, and the
+// size of the axis. The axes are those of Options.Axes. Without that option they are "x", "y", "z" and "core"
+// if replicas are blocks of the mesh in which the core varies fastest, and otherwise one axis, "device".
 func (r *Replica) DeviceAxis(name string) (index, size int, err error) {
 	if err := r.check(); err != nil {
 		return 0, 0, err
@@ -37,8 +38,9 @@ func (r *Replica) DeviceAxis(name string) (index, size int, err error) {
 	return int(at), int(n), fromNative(err)
 }
 
-// DeviceAxisGroup is the group of the logical devices that differ from this one in their place along an axis alone, for
-// InGroup. The place along the axis is the rank in it. It is the strategy's.
+// DeviceAxisGroup returns the group of the logical devices that differ from this one only in their position
+// along an axis, for [InGroup]. The position along the axis is the rank in the group. The strategy owns the
+// group; it must not be closed.
 func (r *Replica) DeviceAxisGroup(name string) (*Group, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -55,12 +57,13 @@ func (r *Replica) DeviceAxisGroup(name string) (*Group, error) {
 	return group, nil
 }
 
-// Halo says how far around its tile of a tensor a member sees, in each dimension; nil: not at all.
+// Halo specifies the width of the halo around each member's tile of a tensor, in each dimension. A nil Low,
+// High or Edges counts as all zeros.
 type Halo struct {
-	Parts []int  // into how many tiles each dimension is cut; their product is the number of members
-	Low   []int  // how many elements before the tile
-	High  []int  // how many elements behind it
-	Edges []Edge // what is beyond the edges of the whole; nil: zeros
+	Parts []int  // number of tiles in each dimension; the product is the number of members
+	Low   []int  // number of elements before the tile
+	High  []int  // number of elements after the tile
+	Edges []Edge // content beyond the edges of the whole tensor; nil = zeros
 }
 
 // native is the halo on C's side, to be deleted.
@@ -89,9 +92,10 @@ func (h Halo) native() (cdist.Dist_halo, error) {
 	return native, nil
 }
 
-// HaloExchange gives every member its tile of a tensor with what surrounds it, out of the tiles of all: the member of
-// rank r has the tile whose index is r's place in a box of the shape halo.Parts, the last one running fastest. Along a
-// dimension out has Low, the tile and High, in this order; with EdgeNone it ends where the whole does.
+// HaloExchange builds this member's tile of a tensor together with its surroundings, from the tiles of all
+// members. The tile of rank r is the one at position r in a box of shape halo.Parts, the last index varying
+// fastest. Along each dimension, out has room for the Low elements, the tile and the High elements, in this
+// order; with [EdgeNone] it ends where the whole tensor ends.
 func (r *Replica) HaloExchange(in Array, halo Halo, out Array, options ...Option) error {
 	native, err := halo.native()
 	if err != nil {
@@ -103,8 +107,8 @@ func (r *Replica) HaloExchange(in Array, halo Halo, out Array, options ...Option
 	})
 }
 
-// Reshard gives every member what it has of a tensor under one partition, out of what all have of it under another. in
-// and out are nil where a member has nothing.
+// Reshard redistributes a tensor among the members from one partition to another. in and out are nil on
+// members that have no part of the tensor.
 func (r *Replica) Reshard(from, to *Partition, in, out Array, options ...Option) error {
 	var u uses
 	before, after := from.native(&u), to.native(&u)

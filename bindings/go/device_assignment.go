@@ -4,8 +4,9 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// DeviceAssignment says which devices of a topology are logical device 0, 1, ... of replica 0, 1, ... Indices of replicas
-// and logical devices may count from the end, as coordinates may: -1 is the last one.
+// A DeviceAssignment maps the devices of a topology to the logical devices 0, 1, ... of the replicas 0, 1,
+// ... Negative indices of replicas and logical devices count from the end, like coordinates: -1 is the last
+// one.
 type DeviceAssignment struct {
 	object
 	of *Strategy // whose it is, where it is borrowed
@@ -20,14 +21,15 @@ func ownAssignment(native int64, err error) (*DeviceAssignment, error) {
 	return a, nil
 }
 
-// AssignmentOptions are the rare choices of BuildDeviceAssignment; zero fields mean the default.
+// AssignmentOptions configures [BuildDeviceAssignment]. The zero value selects the defaults.
 type AssignmentOptions struct {
-	ComputationShape  []int // of each replica's block of devices; nil: 1 everywhere
-	ComputationStride []int // how far apart its devices are in each direction; nil: 1 everywhere
+	ComputationShape  []int // shape of each replica's block of devices; nil = 1 in each direction
+	ComputationStride []int // distance of its devices in each direction; nil = 1 in each direction
 	DeviceOrder       DeviceOrder
 }
 
-// BuildDeviceAssignment lays replicas out over a topology: each gets a block of devices. options may be nil.
+// BuildDeviceAssignment distributes replicas over a topology: each replica gets a block of devices. options
+// may be nil. The caller must close the assignment.
 func BuildDeviceAssignment(t *Topology, numReplicas int, options *AssignmentOptions) (*DeviceAssignment, error) {
 	var u uses
 	defer u.end()
@@ -50,7 +52,8 @@ func BuildDeviceAssignment(t *Topology, numReplicas int, options *AssignmentOpti
 	return ownAssignment(out, err)
 }
 
-// NewDeviceAssignment makes an assignment by hand: coreAssignment[replica][logical device] is where that is.
+// NewDeviceAssignment returns an assignment with explicit coordinates: coreAssignment[replica][logical
+// device] is the position of that device. The caller must close the assignment.
 func NewDeviceAssignment(t *Topology, coreAssignment [][][]int) (*DeviceAssignment, error) {
 	var u uses
 	defer u.end()
@@ -69,7 +72,8 @@ func NewDeviceAssignment(t *Topology, coreAssignment [][][]int) (*DeviceAssignme
 	return ownAssignment(out, err)
 }
 
-// SingleCoreAssignment is one replica of one logical device, at (0, 0, 0, 0).
+// SingleCoreAssignment returns an assignment of one replica with one logical device, at (0, 0, 0, 0). The
+// caller must close the assignment.
 func SingleCoreAssignment(t *Topology) (*DeviceAssignment, error) {
 	var u uses
 	defer u.end()
@@ -82,7 +86,8 @@ func SingleCoreAssignment(t *Topology) (*DeviceAssignment, error) {
 	return ownAssignment(out, err)
 }
 
-// Close gives the assignment up; strategies made with it go on. Closing twice, and nil, are fine.
+// Close releases the assignment. Strategies that use it keep it. Closing a nil or closed assignment does
+// nothing.
 func (a *DeviceAssignment) Close() error {
 	if a != nil {
 		a.close()
@@ -97,7 +102,8 @@ func (u *uses) assignment(a *DeviceAssignment) int64 {
 	return u.take(&a.object, "device assignment")
 }
 
-// Topology is the one that the assignment was made with; it ends with the assignment. nil for nil and for a closed one.
+// Topology returns the topology with which the assignment was created. It is valid until the assignment is
+// closed. Topology returns nil for a nil or closed assignment.
 func (a *DeviceAssignment) Topology() *Topology {
 	var u uses
 	defer u.end()
@@ -110,14 +116,14 @@ func (a *DeviceAssignment) Topology() *Topology {
 	return t
 }
 
-// NumReplicas is the number of replicas; 0 for nil and for a closed one.
+// NumReplicas returns the number of replicas; 0 for a nil or closed assignment.
 func (a *DeviceAssignment) NumReplicas() int {
 	var u uses
 	defer u.end()
 	return cdist.Dist_device_assignment_num_replicas(u.assignment(a))
 }
 
-// NumLogicalDevices is the number of logical devices of each replica; 0 for nil and for a closed one.
+// NumLogicalDevices returns the number of logical devices of each replica; 0 for a nil or closed assignment.
 func (a *DeviceAssignment) NumLogicalDevices() int {
 	var u uses
 	defer u.end()
@@ -148,8 +154,8 @@ func (a *DeviceAssignment) pair(name string, n, logicalDevice int,
 	})
 }
 
-// CoreAssignment is where each logical device of each replica is: [replica][logical device]; empty for nil and for a
-// closed one.
+// CoreAssignment returns the position of each logical device of each replica: [replica][logical device]. It
+// is empty for a nil or closed assignment.
 func (a *DeviceAssignment) CoreAssignment() [][][]int {
 	all, _ := a.numbers(func(n cdist.Numbers, native int64) error {
 		n.Device_assignment_core_assignment(native)
@@ -158,18 +164,18 @@ func (a *DeviceAssignment) CoreAssignment() [][][]int {
 	return nested(all, a.NumReplicas(), a.NumLogicalDevices(), a.Topology().MeshRank())
 }
 
-// Coordinates are where one logical device is.
+// Coordinates returns the position of one logical device.
 func (a *DeviceAssignment) Coordinates(replica, logicalDevice int) ([]int, error) {
 	return a.pair("replica", replica, logicalDevice, cdist.Numbers.Device_assignment_coordinates)
 }
 
-// LookupReplicas are the replicas that have their logical device `logicalDevice` in a task, ascending. These two are no
-// indices from the end.
+// LookupReplicas returns the replicas whose logical device logicalDevice is in the given task, in ascending
+// order. Unlike elsewhere, the two indices must not be negative.
 func (a *DeviceAssignment) LookupReplicas(task, logicalDevice int) ([]int, error) {
 	return a.pair("task", task, logicalDevice, cdist.Numbers.Device_assignment_lookup_replicas)
 }
 
-// Device is which device of its task a logical device is; -1 where it is missing.
+// Device returns the index of a logical device within its task, or -1 if the device is missing.
 func (a *DeviceAssignment) Device(replica, logicalDevice int) (int, error) {
 	var u uses
 	defer u.end()
@@ -195,12 +201,12 @@ func (a *DeviceAssignment) name(replica, logicalDevice int, job string,
 	})
 }
 
-// DeviceName is a logical device's name, as Topology.DeviceNameAt.
+// DeviceName returns the name of a logical device, in the form of [Topology.DeviceNameAt].
 func (a *DeviceAssignment) DeviceName(replica, logicalDevice int, job string) (string, error) {
 	return a.name(replica, logicalDevice, job, cdist.Dist_device_assignment_device_name)
 }
 
-// HostName is the name of a logical device's host, as Topology.HostNameAt.
+// HostName returns the name of the host of a logical device, in the form of [Topology.HostNameAt].
 func (a *DeviceAssignment) HostName(replica, logicalDevice int, job string) (string, error) {
 	return a.name(replica, logicalDevice, job, cdist.Dist_device_assignment_host_name)
 }

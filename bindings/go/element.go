@@ -19,25 +19,26 @@ var dtypes = map[DType]dtype{
 	Complex64: {"complex64", 8}, Bool: {"bool", 1},
 }
 
-// String is the type as libdist spells it, "f32"; "" for a number that is none.
+// String returns libdist's name of the type, such as "f32", or "" for an unknown type.
 func (d DType) String() string { return dtypes[d].name }
 
-// Size is how many bytes an element has; 0 for a number that is no type.
+// Size returns the size of one element in bytes, or 0 for an unknown type.
 func (d DType) Size() int { return dtypes[d].bytes }
 
-// Float16 is an IEEE 754 binary16, by its bits.
+// Float16 holds the bits of an IEEE 754 binary16 number.
 type Float16 uint16
 
-// BFloat16 is the upper half of a float32, by its bits.
+// BFloat16 holds the bits of a bfloat16 number: the upper half of a float32.
 type BFloat16 uint16
 
-// Element is what a tensor may hold.
+// Element lists the element types of tensors.
 type Element interface {
 	~float32 | ~float64 | ~complex64 | ~bool |
 		~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
 }
 
-// DTypeOf is the DType of a Go type: that of its kind, but for Float16 and BFloat16.
+// DTypeOf returns the DType of a Go type. Types other than [Float16] and [BFloat16] are identified by their
+// kind.
 func DTypeOf[T Element]() DType {
 	var zero T
 	switch any(zero).(type) { // the common ones, without reflection
@@ -64,10 +65,10 @@ var kinds = map[reflect.Kind]DType{
 	reflect.Int32: I32, reflect.Uint32: U32, reflect.Int64: I64, reflect.Uint64: U64,
 }
 
-// Float32 is the number, exactly.
+// Float32 converts the number, exactly.
 func (b BFloat16) Float32() float32 { return math.Float32frombits(uint32(b) << 16) }
 
-// ToBFloat16 rounds to the nearest, ties to even.
+// ToBFloat16 rounds f to the nearest BFloat16, ties to even.
 func ToBFloat16(f float32) BFloat16 {
 	bits := math.Float32bits(f)
 	if f != f {
@@ -76,7 +77,7 @@ func ToBFloat16(f float32) BFloat16 {
 	return BFloat16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// Float32 is the number, exactly.
+// Float32 converts the number, exactly.
 func (h Float16) Float32() float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&0x1f, uint32(h)&0x3ff
 	switch exponent {
@@ -89,7 +90,7 @@ func (h Float16) Float32() float32 {
 	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
 }
 
-// ToFloat16 rounds to the nearest, ties to even.
+// ToFloat16 rounds f to the nearest Float16, ties to even.
 func ToFloat16(f float32) Float16 {
 	bits := math.Float32bits(f)
 	sign, magnitude := uint16(bits>>16)&0x8000, bits&0x7fffffff

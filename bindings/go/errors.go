@@ -13,33 +13,33 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// String is the code as libdist spells it: "INVALID_ARGUMENT".
+// String returns libdist's name of the code, such as "INVALID_ARGUMENT".
 func (c Code) String() string { return cdist.Dist_status_name(int32Of(int(c))) }
 
-// Error makes a code an error.
+// Error returns the name of the code with the prefix "dist: ". It makes a Code an error, for [errors.Is].
 func (c Code) Error() string { return "dist: " + c.String() }
 
-// Error is a failure that libdist reports, in words and as fields.
+// An Error is a failure that libdist reports, as a message and as fields.
 type Error struct {
 	Code       Code
-	Message    string     // what was wrong, what was expected, what to do
-	Worker     int        // the culprit's process; 0 where there is one
-	Replica    int        // the culprit's id; -1: no replica is to blame
-	Collective Collective // where it was noticed
-	Group      int        // which group of replicas met; 0: all
-	Sequence   int64      // the collective's number in this run, from 1; 0: outside a collective
-	Tag        string     // of the collective
-	Expected   string     // what the majority, or the lowest id, asked for
-	Received   string     // what the culprit asked for, or that it left or did not come
-	Hint       string     // what to try
-	// LogicalDevice is the culprit's in its replica; -1: the replica as a whole.
+	Message    string     // what failed, what was expected, and what to do
+	Worker     int        // worker at fault; 0 in a strategy of one process
+	Replica    int        // id of the replica at fault; -1 = none
+	Collective Collective // collective in which the failure was noticed
+	Group      int        // number of the group of replicas; 0 = all replicas
+	Sequence   int64      // number of the collective in this run, from 1; 0 = outside a collective
+	Tag        string     // tag of the collective
+	Expected   string     // what most replicas, or the one with the lowest id, requested
+	Received   string     // what the replica at fault requested, or that it left or did not arrive
+	Hint       string     // how to fix the error
+	// LogicalDevice is the logical device of the replica at fault; -1 = the whole replica.
 	LogicalDevice int
 
 	told  string // the message as libdist's core worded it; "": this package did
 	cause error
 }
 
-// Error is the message behind the code's name, then the cause, then the hint unless the message has it already.
+// Error returns the name of the code and the message, then the cause, then the hint unless the message contains it.
 func (e *Error) Error() string {
 	text := "dist: " + e.Code.String() + ": " + e.Message
 	if e.cause != nil && !strings.Contains(e.Message, e.cause.Error()) {
@@ -51,25 +51,25 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is makes errors.Is(err, ErrAborted) true for every error with that code.
+// Is reports whether target is the error's code, so that errors.Is(err, ErrAborted) works.
 func (e *Error) Is(target error) bool {
 	code, ok := target.(Code)
 	return ok && code == e.Code
 }
 
-// Unwrap gives the context's error and its cause where a context ended the run.
+// Unwrap returns the error of the context and its cause, if the end of a context caused this error.
 func (e *Error) Unwrap() error { return e.cause }
 
-// PanicError is what becomes of a panic in a function of the program's that libdist called.
+// A PanicError reports a panic in a function of the program that libdist called.
 type PanicError struct {
-	Replica int    // whose function it was, or whose device's; -1: no replica's
-	Value   any    // what panic was called with
-	Stack   []byte // at the panic
-	// LogicalDevice is the one of the replica's whose function it was; -1: the replica's own.
+	Replica int    // replica whose function, or whose logical device's function, panicked; -1 = none
+	Value   any    // argument of panic
+	Stack   []byte // stack trace of the panic
+	// LogicalDevice is the logical device whose function panicked; -1 = the replica's own function.
 	LogicalDevice int
 }
 
-// Error names the replica and the panic's value; the stack is in its field.
+// Error names the replica and the value of the panic. It does not include the stack.
 func (p *PanicError) Error() string {
 	if p.Replica < 0 {
 		return fmt.Sprintf("dist: panic: %v", p.Value)
@@ -80,15 +80,16 @@ func (p *PanicError) Error() string {
 	return fmt.Sprintf("dist: panic in replica %d: %v", p.Replica, p.Value)
 }
 
-// Unwrap gives the panic's value where that is an error, as a runtime.Error is.
+// Unwrap returns the value of the panic if it is an error, for example a [runtime.Error].
 func (p *PanicError) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// Errorf is an error with a code, for a function of the program's to return: libdist passes the code and the text on to
-// the replica's peers. Other errors count as ErrUnknown, context.Canceled, context.DeadlineExceeded and io.EOF as
-// ErrCancelled, ErrDeadlineExceeded and ErrOutOfRange.
+// Errorf returns an error with a code, for a callback to return. libdist reports the code and the text to the
+// peers of the replica. Errors without a code count as [ErrUnknown], except [context.Canceled],
+// [context.DeadlineExceeded] and [io.EOF], which count as [ErrCancelled], [ErrDeadlineExceeded] and
+// [ErrOutOfRange].
 func Errorf(code Code, format string, arguments ...any) error {
 	return newError(code, format, arguments...)
 }

@@ -9,16 +9,19 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Executor has goroutines of the program's share loops, in place of oneTBB's threads: Replica.ParallelFor, and what is
-// reduced, gathered, assigned and loaded from outside. Who begins a loop takes part in it and never waits for a task that has
-// not begun. The bits of results are the same. The zero Executor makes a goroutine of each task.
+// An Executor runs parts of loops on goroutines of the program instead of oneTBB threads. libdist uses it for
+// [Replica.ParallelFor], and for reducing, gathering, assigning and loading values outside runs. The
+// goroutine that starts a loop takes part in it and never waits for a task that has not started. Results have
+// the same bits. The zero Executor starts a goroutine for each task.
 type Executor struct {
-	// NumThreads is how many help a loop at most, beside the one that begins it; 0: one less than GOMAXPROCS, but at least 1.
+	// NumThreads is the maximum number of tasks that help with a loop, not counting the goroutine that starts
+	// it. 0 selects GOMAXPROCS-1, but at least 1.
 	NumThreads int
-	// Execute has task called, on any goroutine, now or later, also when the strategy is closed; a second call does nothing.
-	// It is called where a loop begins, for each that may help, and must not wait for the task's end. An error, or a panic,
-	// says that the task will not be called: the loop does without, and nobody is told. A task that is dropped without a
-	// word leaves its memory behind. nil: go task().
+	// Execute schedules a call of task on any goroutine, now or later, possibly after the strategy was closed.
+	// Further calls of the same task do nothing. libdist calls Execute when a loop starts, once for each helper;
+	// it must not wait for the task. If it returns an error or panics, the loop runs without that helper, and
+	// the error is not reported. If Execute succeeds but never calls the task, the task's memory leaks. If
+	// Execute is nil, each task is started with a go statement.
 	Execute func(task func()) error
 }
 

@@ -4,14 +4,16 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Group is some replicas of a strategy, or some logical devices of a replica, which meet without the others: InGroup.
-// Groups may overlap.
+// A Group is a subset of a strategy's replicas, or of a replica's logical devices, that runs collectives
+// without the others; see [InGroup]. Groups may overlap.
 type Group struct {
 	object
 	strategy *Strategy
 }
 
-// NewGroup makes a group of ascending ids; a replica's rank in it is its position. Not while a run is under way.
+// NewGroup returns a group of replicas with the given ids, which must be in ascending order. The rank of a
+// replica in the group is its position in this list. NewGroup fails during a run. The caller must close the
+// group before the strategy.
 func (s *Strategy) NewGroup(replicaIDs ...int) (*Group, error) {
 	var u uses
 	defer u.end()
@@ -46,7 +48,8 @@ func (u *uses) group(g *Group) int64 {
 	return u.take(&g.object, "group")
 }
 
-// Close ends a group. It fails with ErrFailedPrecondition while a run is under way, or while work of the group is left.
+// Close closes the group. It fails with [ErrFailedPrecondition] during a run and if the group has unfinished
+// work. Closing a nil or closed group does nothing.
 func (g *Group) Close() error {
 	if g == nil {
 		return nil
@@ -72,14 +75,14 @@ func (g *Group) Close() error {
 	return nil
 }
 
-// Size is how many replicas the group has; 0 for nil and for a closed one.
+// Size returns the number of members; 0 for a nil or closed group.
 func (g *Group) Size() int {
 	var u uses
 	defer u.end()
 	return cdist.Dist_group_size(u.group(g))
 }
 
-// Rank is the rank of a replica in the group; -1 where it is no member.
+// Rank returns the rank of a replica in the group, or -1 if it is not a member.
 func (g *Group) Rank(replicaID int) int {
 	var u uses
 	defer u.end()

@@ -165,9 +165,10 @@ func (s *Strategy) merged(results []*Value) (*Value, error) {
 	})
 }
 
-// Enter makes the calling goroutine replica id of a strategy with Goroutines, and locks it to its thread, until
-// Replica.Leave. The first to enter begins a run, and each replica enters it once; the run ends when all have entered
-// and left. Run does all that with goroutines of its own.
+// Enter makes the calling goroutine replica id of a strategy with Threads [Goroutines], and locks it to its
+// thread until [Replica.Leave]. The first replica that enters starts a run. Each replica enters a run once,
+// and the run ends when all replicas have entered and left. [Strategy.Run] does all this with goroutines of
+// its own.
 func (s *Strategy) Enter(id int) (*Replica, error) {
 	var u uses
 	native, id := u.running(s), u.int32("id", id)
@@ -188,9 +189,9 @@ func (s *Strategy) Enter(id int) (*Replica, error) {
 	return r, nil // Leave ends the use of the strategy
 }
 
-// Leave ends the part of a replica that entered by Strategy.Enter, on the goroutine that entered: with err, or well where
-// that is nil. It waits until all replicas have left, and gives every one of them the run's error; the one whose
-// error it is gets it back as it was.
+// Leave ends this replica's part of a run that it entered with [Strategy.Enter]: successfully if err is nil,
+// otherwise with err. Call it on the goroutine that entered. Leave waits until all replicas have left, and
+// returns the error of the run on every replica. The replica that failed gets its own error back unchanged.
 func (r *Replica) Leave(err error) error {
 	if refused := r.check(); refused != nil {
 		return refused

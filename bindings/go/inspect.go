@@ -19,13 +19,14 @@ func (s *Strategy) text(write func(t cdist.Text, native int64) error) (string, e
 	return written(func(t cdist.Text) error { return write(t, native) })
 }
 
-// WriteTrace is what the flight recorder holds, as a trace: JSON of Chrome's trace-event format, for Perfetto.
+// WriteTrace returns the events of the flight recorder as a trace in Chrome's trace-event format (JSON), for
+// Perfetto.
 func (s *Strategy) WriteTrace() (string, error) {
 	return s.text(func(t cdist.Text, native int64) error { return t.Write_trace(native) })
 }
 
-// WriteMetrics are counters and gauges in Prometheus' text exposition format. name becomes the label `strategy` of every
-// sample; "": none.
+// WriteMetrics returns counters and gauges in Prometheus' text exposition format. name becomes the label
+// "strategy" of every sample; "" omits the label.
 func (s *Strategy) WriteMetrics(name string) (string, error) {
 	if err := checkText(name); err != nil {
 		return "", err
@@ -33,25 +34,28 @@ func (s *Strategy) WriteMetrics(name string) (string, error) {
 	return s.text(func(t cdist.Text, native int64) error { return t.Write_metrics(native, name) })
 }
 
-// Explain says what the strategy came to on this machine, and why: lines of "subject: words", for people.
+// Explain returns a description of how the strategy uses this machine, and why, for people to read. The first
+// three lines are a summary; details follow as lines of the form "subject: text".
 func (s *Strategy) Explain() (string, error) {
 	return s.text(func(t cdist.Text, native int64) error { return t.Explain(native) })
 }
 
-// Straggler is how often a replica was the last to come to the rounds of one tag, collective and group.
+// A Straggler counts how often a replica was the last one to arrive at the rounds of one tag, collective and
+// group.
 type Straggler struct {
 	Collective Collective
-	Group      int           // which group of replicas met; 0: all
-	Replica    int           // -1: the worker itself, outside of its replicas' functions
-	Worker     int           // the replica's; 0 in a strategy of one process
-	Rounds     int64         // of this tag, collective and group, whoever was last
-	TimesLast  int64         // at least 1
-	MeanLate   time.Duration // how long all others, all there, waited for it
-	MaxLate    time.Duration
-	Tag        string // "" where there was none
+	Group      int           // number of the group of replicas; 0 = all replicas
+	Replica    int           // -1 = the worker itself, outside replica functions
+	Worker     int           // worker of the replica; 0 in a strategy of one process
+	Rounds     int64         // number of rounds of this tag, collective and group
+	TimesLast  int64         // rounds in which this replica was last; at least 1
+	MeanLate   time.Duration // mean time for which all others, already present, waited for it
+	MaxLate    time.Duration // longest such time
+	Tag        string        // "" = no tag
 }
 
-// Stragglers says who comes last: a table over the rounds that the recorder still holds, most often last first.
+// Stragglers lists the replicas that arrive last, over the successful rounds that the flight recorder still
+// holds. The list is sorted by how often a replica was last.
 func (s *Strategy) Stragglers() ([]Straggler, error) {
 	var u uses
 	defer u.end()
@@ -93,8 +97,9 @@ func (callbacks) Loop(token, begin, end int64) {
 	c.call(func() { c.body(begin, end) })
 }
 
-// ParallelFor runs a loop on this replica's share of the cores, in pieces [begin, end) of at least grain iterations, in
-// any order, some at the same time. body must not call collectives. A panic in it is the error.
+// ParallelFor runs a loop in parallel on this replica's share of the cores. It calls body for pieces [begin,
+// end) of at least grain iterations, in any order, several at the same time. body must not call collectives.
+// If body panics, ParallelFor returns the panic as an error.
 func (r *Replica) ParallelFor(begin, end, grain int64, body func(begin, end int64)) error {
 	if err := r.check(); err != nil {
 		return err

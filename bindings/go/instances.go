@@ -13,25 +13,28 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// InstancesOptions are the choices of OpenInstances; zero fields mean the default.
+// InstancesOptions configures [Strategy.OpenInstances]. The zero value selects the defaults.
 type InstancesOptions struct {
-	// CreateState makes the state of an instance, on its thread: InstanceState gives it to each request's function. An
-	// error, and the instances do not open. nil: they have no state.
+	// CreateState creates the state of an instance, on its thread. [Replica.InstanceState] returns it in the
+	// functions of requests. If it fails, opening the instances fails. If it is nil, instances have no state.
 	CreateState func(r *Replica) (any, error)
-	// DestroyState ends it, on the same thread, when the instances close. nil: nothing is done at its end.
+	// DestroyState destroys the state, on the same thread, when the instances close. It may be nil.
 	DestroyState func(state any)
-	// WarmUp is called once on each instance, after CreateState, before it gets requests. nil: nothing.
+	// WarmUp is called once on each instance, after CreateState and before the first request. It may be nil.
 	WarmUp func(r *Replica) error
 
-	MaxQueued int           // requests that no instance has begun; one more is refused; 0: 1024
-	Spin      time.Duration // how long a free instance looks for the next request before it sleeps; 0: 60 us; < 0: not at all
-	// HelperThreads: with Goroutines, whether libdist may start the thread that watches deadlines. Else it always may.
+	MaxQueued int // maximum number of queued requests; 0 = default (1024)
+	// how long an idle instance spins before it sleeps; 0 = default (60 µs), < 0 = do not spin
+	Spin time.Duration
+	// HelperThreads allows libdist to start the thread that watches deadlines, if Threads is [Goroutines]. With
+	// other Threads it always may.
 	HelperThreads bool
-	// Stuck is how long after its deadline or cancel a request's function may go on before its replica gets another thread,
-	// which makes a state of its own and warms up; 0: that is never done. A batcher's step may go on as long after one of its
-	// items was to end: then all items of its instance end, with ErrUnavailable where they were not to. Not with Goroutines.
+	// Stuck replaces the thread of a function that still runs this long after its deadline or cancellation; 0 =
+	// never. The new thread creates its own state and warms up. The limit also applies to a batcher's step,
+	// counted from the deadline or cancellation of one of its items. All items of that instance then complete;
+	// those that were not due fail with [ErrUnavailable]. Stuck is not available with [Goroutines].
 	Stuck       time.Duration
-	MaxReplaced int // how often that may be done; 0: 4 times
+	MaxReplaced int // maximum number of such replacements; 0 = default (4)
 }
 
 // instances are the program's functions of one OpenInstances, until the last state has ended.
@@ -134,12 +137,15 @@ func (callbacks) Warm_up(token, replica int64) int {
 	return i.call(replica, i.options.WarmUp)
 }
 
-// OpenInstances makes the replicas ready for requests: each makes its state and warms up. The first Submit does it with the
-// default options where nobody has. With Goroutines the instances are those that call Serve, and each makes its state there.
+// OpenInstances prepares the replicas for requests: each instance creates its state and warms up. If the
+// instances are not open, the first [Strategy.Submit] opens them with default options. With Threads
+// [Goroutines], the instances are the goroutines that call [Strategy.Serve], and each creates its state
+// there.
 //
-// It waits until runs that came before have ended and all instances are ready. What CreateState or WarmUp returned comes
-// back as it was, of the lowest replica that failed. Where the caller of Run is replica 0, the default, no instance can be
-// opened: Options.Threads is LibraryThreads then, or Goroutines. CloseInstances ends them, and so does Shutdown.
+// OpenInstances blocks until earlier runs have ended and all instances are ready. If CreateState or WarmUp
+// fails, it returns the error of the lowest replica that failed, unchanged. It fails if the strategy has the
+// default Threads, with which the caller of Run is replica 0: set Options.Threads to [LibraryThreads] or
+// [Goroutines]. [Strategy.CloseInstances] and [Strategy.Shutdown] close the instances.
 func (s *Strategy) OpenInstances(options InstancesOptions) error {
 	var u uses
 	defer u.end()
@@ -186,12 +192,14 @@ func (h *holdings) endsStates() bool {
 	return h.instances != nil && h.instances.options.DestroyState != nil
 }
 
-// CloseInstances ends the serving: from now on Submit fails with ErrUnavailable, what was accepted runs to its end, and then
-// each instance ends its state. Afterwards they may be opened again.
+// CloseInstances stops serving. New calls of Submit fail with [ErrUnavailable], accepted requests run to
+// completion, and then each instance destroys its state. The instances can be opened again afterwards.
 //
-// Requests that have not ended at the end of ctx are cancelled: those that are queued at once, and those whose functions
-// run as by Request.Cancel. The error then has ErrDeadlineExceeded, or ErrCancelled, with the context's, and says how many
-// they were. A function that does not heed that is waited for, but where ctx has a deadline, a moment longer than that.
+// When ctx ends, libdist cancels the remaining requests: queued ones complete at once, and running ones are
+// cancelled as with [Request.Cancel]. CloseInstances then fails with [ErrDeadlineExceeded] or [ErrCancelled];
+// the error wraps that of the context and states how many requests were cancelled. If a running function
+// ignores the cancellation, CloseInstances waits for it, unless ctx had a deadline; then it waits only a
+// short time longer.
 func (s *Strategy) CloseInstances(ctx context.Context) error {
 	var u uses
 	defer u.end()
@@ -245,9 +253,10 @@ func (s *Strategy) closeInstances(native, timeout int64) error {
 	return nil
 }
 
-// Serve makes the calling goroutine instance id of a strategy with Goroutines, locked to its thread, until the instances
-// close: CloseInstances, Shutdown. Where none are open, it opens them with the default options. What CreateState or WarmUp
-// returned comes back as it was.
+// Serve makes the calling goroutine instance id of a strategy with Threads [Goroutines], locked to its
+// thread, until [Strategy.CloseInstances] or [Strategy.Shutdown] closes the instances. If the instances are
+// not open, it opens them with default options. If CreateState or WarmUp fails, Serve returns the error
+// unchanged.
 func (s *Strategy) Serve(id int) error {
 	var u uses
 	native, id := u.running(s), u.int32("id", id)
@@ -276,7 +285,8 @@ func (h *holdings) reason(report *Error) error {
 	return h.instances.failures.reason(report)
 }
 
-// InstanceState is what CreateState made for this instance; nil: it has none, or the function is no request's.
+// InstanceState returns the state that CreateState created for this instance. It returns nil if there is
+// none, or if the function does not serve a request.
 func (r *Replica) InstanceState() any {
 	if r == nil || r.ended.Load() {
 		return nil
@@ -287,15 +297,16 @@ func (r *Replica) InstanceState() any {
 	return nil
 }
 
-// InstanceState is what CreateState made for this instance, of the type that it has; the zero T where it has another one, or
-// none.
+// InstanceState returns the state that CreateState created for this instance, as a T. It returns the zero T
+// if there is no state or if the state has another type.
 func InstanceState[T any](r *Replica) T {
 	state, _ := r.InstanceState().(T)
 	return state
 }
 
-// Check says whether the function that this replica runs is to end: nil while it may go on. A long function asks it now and
-// then, where it calls no collectives, which find out for themselves.
+// Check returns nil while the function that this replica runs may continue, and otherwise the reason why it
+// should stop. Call it from time to time in long functions that call no collectives; collectives check by
+// themselves.
 func (r *Replica) Check() error {
 	if err := r.check(); err != nil {
 		return err

@@ -11,15 +11,15 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// ItemOptions are the rare choices of Batcher.Submit.
+// ItemOptions configures [Batcher.Submit]. The zero value selects the defaults.
 type ItemOptions struct {
-	Priority int           // PriorityMin .. PriorityMax: the greater comes first
-	Timeout  time.Duration // until its end, from now; 0: as long as the context allows
-	Length   int64         // decides the bucket; 0 .. the last of BatcherOptions.Buckets
-	Bytes    int64         // that it counts for in BatcherOptions.MaxBytes
+	Priority int           // PriorityMin to PriorityMax; higher priorities run first
+	Timeout  time.Duration // time limit from now to completion; 0 = only the context's
+	Length   int64         // selects the bucket; 0 to the last of BatcherOptions.Buckets
+	Bytes    int64         // size that counts towards BatcherOptions.MaxBytes
 }
 
-// Item is a request in a Batcher. Any goroutine may use it.
+// An Item is a request in a [Batcher]. Any goroutine may use it.
 type Item struct {
 	strategy *Strategy
 	batcher  *Batcher // not the collector's before the item
@@ -39,8 +39,10 @@ type Item struct {
 	left []any // results that nobody had taken at its end
 }
 
-// Submit has an item wait for a step, and returns at once; userData is for Batch.UserData. The end of ctx ends the item: at
-// once while it waits, else before the next step. Otherwise it is as Strategy.Submit.
+// Submit enqueues an item and returns immediately. [Batch.UserData] returns userData in the steps. The end of
+// ctx completes the item: at once if it is waiting, otherwise before its next step. Submit fails with
+// [ErrResourceExhausted] if MaxWaiting items are waiting, and with [ErrUnavailable] if the instances are
+// closing or closed.
 func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions) (*Item, error) {
 	item := &Item{batcher: b, ctx: contextOr(ctx), userData: userData, timeout: options.Timeout,
 		done: make(chan struct{}), more: make(chan struct{}, 1)}
@@ -82,7 +84,7 @@ func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions)
 	return item, nil // its end is that of the strategy's uses
 }
 
-// Done is closed when the item has ended; Err says how.
+// Done returns a channel that is closed when the item has completed. [Item.Err] then returns its result.
 func (i *Item) Done() <-chan struct{} {
 	if i == nil {
 		return nil
@@ -90,8 +92,8 @@ func (i *Item) Done() <-chan struct{} {
 	return i.done
 }
 
-// Err is how the item has ended: nil, what its step returned, or Batch.End was given, or an *Error of libdist's; nil, too,
-// before its end.
+// Err returns the result of a completed item: nil, the error that its step returned or passed to [Batch.End],
+// or an [*Error]. It returns nil before the item has completed.
 func (i *Item) Err() error {
 	select {
 	case <-i.Done():
@@ -101,8 +103,9 @@ func (i *Item) Err() error {
 	}
 }
 
-// Wait waits until the item has ended, and says how, as Err; the end of ctx ends the wait, and the item goes on. In a
-// continuous batcher it is for who takes its results elsewhere: an item whose results nobody takes stays.
+// Wait waits until the item has completed and returns its result, like [Item.Err]. The end of ctx ends the
+// wait; the item continues. Wait does not take partial results: in a continuous batcher, another goroutine
+// must take them, because an item with too many untaken results takes part in no further step.
 func (i *Item) Wait(ctx context.Context) error {
 	if i == nil {
 		return newError(ErrInvalidArgument, "the item is nil: Batcher.Submit gives one")
@@ -110,8 +113,9 @@ func (i *Item) Wait(ctx context.Context) error {
 	return waitFor(ctx, i.done, &i.err, "the context ended the wait; the item goes on")
 }
 
-// Take waits for the next partial result. ok is false where there is none any more: err says how the item has ended, or that
-// ctx has, which ends the wait alone. One goroutine at a time.
+// Take waits for the next partial result. If there are no more results, ok is false and err is the result of
+// the item. If ctx ends first, ok is false, err reports that, and the item continues. Only one goroutine may
+// call Take at a time.
 func (i *Item) Take(ctx context.Context) (result any, ok bool, err error) {
 	if i == nil {
 		return nil, false, newError(ErrInvalidArgument, "the item is nil: Batcher.Submit gives one")
@@ -160,7 +164,7 @@ func takeFrom(work int64) (result any, ok bool) {
 	return object.object, true
 }
 
-// Cancel ends the item with ErrCancelled: at once while it waits, else before the next step.
+// Cancel completes the item with [ErrCancelled]: at once if it is waiting, otherwise before its next step.
 func (i *Item) Cancel() { i.cancel() }
 
 func (i *Item) cancel() (asked bool) {
@@ -172,7 +176,7 @@ func (i *Item) cancel() (asked bool) {
 	return i.work != 0 && cdist.Dist_work_cancel(i.work) == nil
 }
 
-// UserData is that of Submit; nil for nil.
+// UserData returns the userData that was passed to [Batcher.Submit]; nil for a nil item.
 func (i *Item) UserData() any {
 	if i == nil {
 		return nil

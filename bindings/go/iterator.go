@@ -8,12 +8,12 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Position is where a pass is: plain numbers, to be kept wherever the program likes.
+// A Position is a position in a pass: plain numbers, which the program can store anywhere.
 type Position struct {
-	Pass     int64 // its number: shuffled orders depend on it
-	Elements int64 // of the source, that are used up
-	Examples int64 // of the element after them, where one is cut into several batches
-	Batches  int64 // made of them
+	Pass     int64 // number of the pass; shuffled orders depend on it
+	Elements int64 // elements of the source that have been used up
+	Examples int64 // examples used of the next element, if one element is split into several batches
+	Batches  int64 // batches made so far
 }
 
 func (p Position) native() cdist.Dist_position {
@@ -29,7 +29,7 @@ func positionOf(native cdist.Dist_position) Position {
 	return Position{native.GetPass(), native.GetElements(), native.GetExamples(), native.GetBatches()}
 }
 
-// Iterator is one pass over a dataset. One call at a time.
+// An Iterator is one pass over a dataset. It must not be used by several goroutines at the same time.
 type Iterator struct {
 	object
 	dataset *Dataset
@@ -45,10 +45,12 @@ func (d *Dataset) newIterator(create func(native int64, out *int64) error) (*Ite
 	return it, nil
 }
 
-// NewIterator begins a pass: the first of this dataset is pass 0, the next one pass 1, ...
+// NewIterator starts a pass. The first pass of a dataset has number 0, the next one 1, and so on. The caller
+// must close the iterator.
 func (d *Dataset) NewIterator() (*Iterator, error) { return d.newIterator(cdist.Dist_iterator_create) }
 
-// NewIteratorAt begins a pass in its middle: what follows is what would have followed there.
+// NewIteratorAt starts a pass at a position. The batches continue exactly as they would have from there. The
+// caller must close the iterator.
 func (d *Dataset) NewIteratorAt(position Position) (*Iterator, error) {
 	native := position.native()
 	defer cdist.DeleteDist_position(native)
@@ -84,22 +86,23 @@ func (it *Iterator) step(call func(native int64) error) error {
 	return it.with(call)
 }
 
-// Next is the next batch: the element's structure with a per-replica value at each leaf (one replica: a tensor).
-// ErrOutOfRange: the pass is over.
+// Next returns the next batch: the structure of an element, with a per-replica value at each leaf (with one
+// replica, a tensor). It fails with [ErrOutOfRange] when the pass has ended. The caller must close the batch.
 func (it *Iterator) Next() (*Value, error) {
 	var out int64
 	err := it.step(func(native int64) error { return cdist.Dist_iterator_next(native, &out) })
 	return adopt(out, err)
 }
 
-// NextOptional is Next whose end is no error: nil.
+// NextOptional returns the next batch like [Iterator.Next], but returns nil without an error when the pass
+// has ended.
 func (it *Iterator) NextOptional() (*Value, error) {
 	var out int64
 	err := it.step(func(native int64) error { return cdist.Dist_iterator_next_optional(native, &out) })
 	return adopt(out, err)
 }
 
-// Position is where the next batch begins. Batches that are made ahead do not count.
+// Position returns the position at which the next batch begins. Batches that were made ahead do not count.
 func (it *Iterator) Position() (Position, error) {
 	native := cdist.NewDist_position()
 	defer cdist.DeleteDist_position(native)
@@ -109,7 +112,7 @@ func (it *Iterator) Position() (Position, error) {
 	return positionOf(native), nil
 }
 
-// Close ends the pass, after a batch that is being made ahead.
+// Close ends the pass. It waits for a batch that is being made ahead.
 func (it *Iterator) Close() error {
 	if it != nil {
 		it.close()
@@ -117,8 +120,8 @@ func (it *Iterator) Close() error {
 	return nil
 }
 
-// Batches are the rest of the pass, for a range loop. A batch ends with the loop's body: Retain one that is kept. An
-// error is the last pair.
+// Batches returns an iterator over the remaining batches of the pass. Each batch is closed when the loop body
+// ends; call [Value.Retain] to keep it. If an error occurs, it is the last pair.
 func (it *Iterator) Batches() iter.Seq2[*Value, error] {
 	return func(yield func(*Value, error) bool) {
 		for {
@@ -136,7 +139,7 @@ func (it *Iterator) Batches() iter.Seq2[*Value, error] {
 	}
 }
 
-// Batches are one pass over the dataset, for a range loop:
+// Batches starts a pass and returns an iterator over its batches:
 //
 //	for batch, err := range dataset.Batches() {
 //		if err != nil {
@@ -146,7 +149,8 @@ func (it *Iterator) Batches() iter.Seq2[*Value, error] {
 //		...
 //	}
 //
-// A batch ends with the loop's body: Retain one that is kept. An error is the last pair.
+// Each batch is closed when the loop body ends; call [Value.Retain] to keep it. If an error occurs, it is the
+// last pair.
 func (d *Dataset) Batches() iter.Seq2[*Value, error] {
 	return func(yield func(*Value, error) bool) {
 		it, err := d.NewIterator()

@@ -11,7 +11,7 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// MeshAxis is a named axis of a replica's logical devices.
+// A MeshAxis is a named axis of a replica's logical devices.
 type MeshAxis struct {
 	Name string
 	Size int
@@ -27,15 +27,16 @@ func (u *uses) setAxes(native cdist.Dist_strategy_options, axes []MeshAxis) {
 	}
 }
 
-// NumLogicalDevices is how many logical devices each replica has: 1 for strategies of other kinds than Mesh; 0 for nil
-// and for a closed one.
+// NumLogicalDevices returns the number of logical devices of each replica. It is 1 for strategies of other
+// kinds than [Mesh], and 0 for a nil or closed strategy.
 func (s *Strategy) NumLogicalDevices() int {
 	var u uses
 	defer u.end()
 	return cdist.Dist_strategy_num_logical_devices(u.strategy(s))
 }
 
-// DeviceAssignment is the one that the strategy was made with, which ends with the strategy; nil where there is none.
+// DeviceAssignment returns the assignment with which the strategy was created, or nil if it has none. The
+// assignment is valid until the strategy is closed.
 func (s *Strategy) DeviceAssignment() *DeviceAssignment {
 	var u uses
 	defer u.end()
@@ -48,9 +49,9 @@ func (s *Strategy) DeviceAssignment() *DeviceAssignment {
 	return a
 }
 
-// SplitOptions are the rare choices of SplitToLogicalDevices.
+// SplitOptions configures [Replica.SplitToLogicalDevices].
 type SplitOptions struct {
-	Uneven bool // sizes that do not divide are split as evenly as possible
+	Uneven bool // split sizes that are not divisible as evenly as possible, instead of failing
 }
 
 // divide is one division of a value.
@@ -66,9 +67,10 @@ func (r *Replica) divide(v *Value, call func(replica, value int64, out *int64) e
 	return adopt(out, err)
 }
 
-// SplitToLogicalDevices splits a tensor over the replica's logical devices, into as many parts of each dimension as
-// parts says (of a nest: each leaf). The result is a ShardedValue: it still reads as the whole tensor; its items, and
-// Value.Shard, are the shards. Nothing is copied. options may be nil.
+// SplitToLogicalDevices splits a tensor over the replica's logical devices, into parts[i] parts along
+// dimension i. Each leaf of a nested value is split. The result is a [ShardedValue]. It can be used like the
+// whole tensor; its items, and [Value.Shard], are the shards. Nothing is copied. options may be nil. The
+// caller must close the result.
 func (r *Replica) SplitToLogicalDevices(v *Value, parts []int, options *SplitOptions) (*Value, error) {
 	return r.divide(v, func(replica, value int64, out *int64) error {
 		native := cdist.NewDist_split_options()
@@ -78,7 +80,8 @@ func (r *Replica) SplitToLogicalDevices(v *Value, parts []int, options *SplitOpt
 	})
 }
 
-// AssignToLogicalDevice gives a tensor to one logical device; the others have nothing.
+// AssignToLogicalDevice assigns a tensor to one logical device; the other devices have nothing. The caller
+// must close the result.
 func (r *Replica) AssignToLogicalDevice(v *Value, logicalDevice int) (*Value, error) {
 	return r.divide(v, func(replica, value int64, out *int64) error {
 		if err := checkInt32("logicalDevice", logicalDevice); err != nil {
@@ -88,19 +91,20 @@ func (r *Replica) AssignToLogicalDevice(v *Value, logicalDevice int) (*Value, er
 	})
 }
 
-// ReplicateToLogicalDevices gives a tensor to each logical device: all see the same memory.
+// ReplicateToLogicalDevices gives a tensor to every logical device. All devices see the same memory. The
+// caller must close the result.
 func (r *Replica) ReplicateToLogicalDevices(v *Value) (*Value, error) {
 	return r.divide(v, cdist.Dist_replicate_to_logical_devices)
 }
 
-// DevicesOptions are the rare choices of RunOnDevices.
+// DevicesOptions configures [Replica.RunOnDevices].
 type DevicesOptions struct {
-	Context context.Context // whose end ends this run on devices, and no other; nil: the run's alone
-	Kwargs  *Value          // a dictionary of named arguments
-	Timeout time.Duration   // of the whole run on devices; 0: none
-	// Results say how the devices' results are joined: no partition, one for all leaves, or one for each leaf in the
-	// order of the nest (dictionaries: by key). Where a leaf has none, the rules of dist_run_on_devices in mesh.h hold.
-	// The shape of a partition is not read.
+	Context context.Context // cancels only this run on devices; nil = only the end of the whole run cancels it
+	Kwargs  *Value          // dictionary of named arguments; may be nil
+	Timeout time.Duration   // time limit of the whole run on devices; 0 = none
+	// Results specifies how to join the devices' results: no partition, one for all leaves, or one for each leaf
+	// in the order of the nest (dictionaries by key). A leaf without a partition follows the rules of
+	// [Replica.RunOnDevices]. The shape of a partition is ignored.
 	Results []*Partition
 }
 
@@ -164,15 +168,19 @@ func (r *devicesRun) over(err error) bool {
 	return !errors.Is(err, ErrDeadlineExceeded) || r.left == len(r.failed)
 }
 
-// RunOnDevices calls fn on every logical device of the replica, at the same time, and waits for all of them. device.ID()
-// is the logical device; wherever args has a sharded tensor, at any depth, it finds its shard, or nothing of a tensor that
-// is assigned to another. args is a list or tuple, or nil; options may be nil.
+// RunOnDevices calls fn on every logical device of the replica, concurrently, and waits for all of them. In
+// fn, the ID of the *Replica is the number of the logical device. Each sharded tensor in args, at any depth,
+// is replaced by the shard of that device, or by a value of kind [NoneValue] if the tensor is assigned to
+// another device. args is a list, a tuple or nil; options may be nil. The caller must close the result.
 //
-// Results of the same structure are joined leaf by leaf: by options.Results; else tensors that tile as the first split
-// in args does, or that have equal bits. The result is nil where no device gave one.
+// All results must have the same structure. They are joined leaf by leaf, according to options.Results.
+// Without it, tensors that fit together as tiles, divided like the first split tensor in args, become one
+// split tensor, and tensors with equal bits become one replicated tensor. The result is nil if no device
+// returned one.
 //
-// If a device fails, the others' pending and later collectives fail with ErrAborted, and the error is that of the device
-// that failed first, as fn returned it. That is no failure of the replica unless its function returns it.
+// If a device fails, pending and later collectives of the others fail with [ErrAborted], and RunOnDevices
+// returns the error of the device that failed first, as fn returned it. The replica itself fails only if its
+// function returns that error.
 func (r *Replica) RunOnDevices(fn ValuesFunc, args *Value, options *DevicesOptions) (*Value, error) {
 	var u uses
 	defer u.end()

@@ -70,33 +70,36 @@ func canary() <-chan struct{} {
 	return called
 }
 
-// NativeMemory is how many bytes libdist holds for this process's strategies: their own, and those of values, variables
-// and all else that was made with them.
+// NativeMemory returns the number of bytes that libdist holds for the strategies of this process, including
+// their values, variables and other objects.
 func NativeMemory() int64 { return nativeMemory.held.Load() }
 
-// SetMemorySlack says how many bytes more than after the last collection libdist may hold before this package calls the
-// garbage collector, which closes what the program has forgotten; it gives the number before, at first 64 MiB. Where more
-// than four times as much is in use, a quarter of that is the slack, at most 1 GiB. < 0: the collector is never called.
+// SetMemorySlack sets how many bytes libdist's memory may grow after a collection before this package runs
+// the garbage collector, which closes objects that the program no longer refers to. It returns the previous
+// setting; the default is 64 MiB. If more than four times the setting is in use, the limit is a quarter of
+// the memory in use instead, at most 1 GiB. A negative value disables these collections.
 func SetMemorySlack(bytes int64) (before int64) {
 	before = nativeMemory.slack.Swap(bytes)
 	nativeMemory.next.Store(nativeMemory.held.Load() + max(bytes, 0))
 	return before
 }
 
-// Closer closes many things at once: the zero Closer is ready, and is for one goroutine.
+// A Closer closes several objects together. The zero Closer is ready to use. It must not be used by several
+// goroutines at the same time.
 //
 //	var all dist.Closer
 //	defer all.Close()
 //	loss := dist.Keep(&all, value)
 type Closer struct{ list []interface{ Close() error } }
 
-// Keep gives what it was given, and has the Closer close it.
+// Keep adds one to the objects that the Closer closes, and returns it.
 func Keep[T interface{ Close() error }](c *Closer, one T) T {
 	c.list = append(c.list, one)
 	return one
 }
 
-// Close closes all that was kept, the last one first, and gives the first error; the Closer may be used again.
+// Close closes all objects that were added, the last one first, and returns the first error. The Closer can
+// be used again.
 func (c *Closer) Close() (err error) {
 	list := c.list
 	c.list = nil

@@ -4,8 +4,8 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// MergeFunc runs once for all replicas, in cross-replica context, while they wait. args is what the replicas gave, merged;
-// it ends with the call. The result is taken over.
+// MergeFunc runs once on behalf of all replicas, in cross-replica context, while they wait. args holds the
+// merged arguments of all replicas and is valid only during the call. libdist takes ownership of the result.
 type MergeFunc = func(s *Strategy, args *Value) (*Value, error)
 
 type mergeCall struct {
@@ -24,8 +24,9 @@ func (callbacks) Merge(token, _, args int64) int64 {
 	})
 }
 
-// MergeCall lets all replicas meet, and fn run once for all of them: replica 0's. args is a list or tuple, or nil. Every
-// replica gets its component of the result. An error of fn's comes back on every replica.
+// MergeCall waits for all replicas and then runs fn once on behalf of all of them; replica 0's fn is used.
+// args is a list, a tuple or nil. Every replica gets its component of the result and must close it. If fn
+// fails, MergeCall returns its error on every replica.
 func (r *Replica) MergeCall(fn MergeFunc, args *Value, options ...Option) (*Value, error) {
 	var c collective
 	defer c.end()

@@ -4,14 +4,15 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Metric is a number that is gathered over the updates of all replicas, step after step.
+// A Metric accumulates a number over the updates of all replicas, step after step.
 type Metric struct {
 	object
 }
 
 var metricNames = map[MetricKind]string{MetricSum: "sum", MetricMean: "mean", MetricAccuracy: "accuracy"}
 
-// NewMetric makes a metric without any update. "": it is named as its kind.
+// NewMetric returns a metric without updates. If name is "", the metric has the name of its kind. The caller
+// must close the metric.
 func (s *Strategy) NewMetric(kind MetricKind, name string) (*Metric, error) {
 	var u uses
 	defer u.end()
@@ -45,7 +46,7 @@ func (u *uses) metric(m *Metric) int64 {
 	return u.take(&m.object, "metric")
 }
 
-// Close ends a metric; not while a run uses it.
+// Close closes the metric. Do not call it while a run uses the metric.
 func (m *Metric) Close() error {
 	if m != nil {
 		m.close()
@@ -53,28 +54,30 @@ func (m *Metric) Close() error {
 	return nil
 }
 
-// Kind is what the metric computes; 0 for nil.
+// Kind returns what the metric computes; 0 for nil.
 func (m *Metric) Kind() MetricKind {
 	var u uses
 	defer u.end()
 	return MetricKind(cdist.Dist_metric_kind(u.metric(m)))
 }
 
-// Name is the metric's name; "" for nil.
+// Name returns the metric's name; "" for nil.
 func (m *Metric) Name() string {
 	var u uses
 	defer u.end()
 	return cdist.Dist_metric_name(u.metric(m))
 }
 
-// Variable holds the metric's state, for checkpoints. It is the metric's.
+// Variable returns the variable that holds the metric's state, for checkpoints. It is valid until the metric
+// is closed.
 func (m *Metric) Variable() *Variable {
 	var u uses
 	defer u.end()
 	return borrowVariable(cdist.Dist_metric_variable(u.metric(m)), m)
 }
 
-// MetricResult is the metric over all updates of all replicas since it was made or reset; 0 for a mean without weight.
+// MetricResult computes the metric over all updates of all replicas since it was created or reset. A mean or
+// accuracy without any weight is 0.
 func (s *Strategy) MetricResult(m *Metric) (result float64, err error) {
 	var u uses
 	defer u.end()
@@ -86,7 +89,7 @@ func (s *Strategy) MetricResult(m *Metric) (result float64, err error) {
 	return result, err
 }
 
-// MetricReset forgets all updates of all replicas.
+// MetricReset discards all updates of all replicas.
 func (s *Strategy) MetricReset(m *Metric) error {
 	var u uses
 	defer u.end()
@@ -97,8 +100,8 @@ func (s *Strategy) MetricReset(m *Metric) error {
 	return fromNative(cdist.Dist_metric_reset(strategy, metric))
 }
 
-// MetricUpdate adds a batch to this replica's copy of a metric; it waits for nobody. labels are nil but for
-// MetricAccuracy, and weights may be nil.
+// MetricUpdate adds a batch to this replica's copy of a metric, without waiting for peers. labels must be nil
+// except for [MetricAccuracy]. weights may be nil.
 func (r *Replica) MetricUpdate(m *Metric, values, labels, weights Array) error {
 	var u uses
 	defer u.end()
@@ -110,9 +113,10 @@ func (r *Replica) MetricUpdate(m *Metric, values, labels, weights Array) error {
 	return fromNative(cdist.Dist_metric_update(replica, metric, numbers, labelNumbers, weightNumbers))
 }
 
-// AverageLoss writes a replica's share of the loss to out: the weighted sum of perExample / globalBatchSize. Where that
-// is 0, it is the number of examples times R. weights may be nil; with a globalBatchSize so may r, and then it may be
-// called anywhere.
+// AverageLoss computes a replica's share of the loss, the weighted sum of perExample / globalBatchSize, and
+// writes it to out. The sum over all replicas is the average over the global batch. If globalBatchSize is 0,
+// it is the number of examples times the number of replicas. weights may be nil. If globalBatchSize is not 0,
+// r may be nil too, and AverageLoss can be called anywhere.
 func AverageLoss(r *Replica, perExample, weights Array, globalBatchSize int64, out Array) error {
 	var u uses
 	defer u.end()
@@ -127,8 +131,9 @@ func AverageLoss(r *Replica, perExample, weights Array, globalBatchSize int64, o
 	return fromNative(cdist.Dist_average_loss(replica, loss, weightNumbers, globalBatchSize, to))
 }
 
-// ScaleRegularizationLoss writes a replica's share of a loss that every replica has whole to out: its sum / R. nil is
-// what GetReplica gives in the cross-replica context, and is refused.
+// ScaleRegularizationLoss computes a replica's share of a loss that is the same on all replicas, its sum
+// divided by the number of replicas, and writes it to out. It fails if r is nil, which [GetReplica] returns
+// in cross-replica context.
 func ScaleRegularizationLoss(r *Replica, loss, out Array) error {
 	var u uses
 	defer u.end()

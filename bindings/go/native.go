@@ -9,8 +9,11 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// C code of the program's own, an engine for example, takes libdist's handles and gives its statuses. By these a Go program
-// calls it with cgo, on the handles that this package has:
+// Native calls fn with the strategy's C handle, a pointer to dist_strategy, which is valid during the call. C
+// code must release everything that it creates with the strategy before the strategy is closed.
+//
+// Together with [Replica.Native] and [CallC], it lets a Go program call C code that uses libdist, for example
+// an engine, through cgo:
 //
 //	var made *C.engine
 //	err := strategy.Native(func(native unsafe.Pointer) error {
@@ -18,9 +21,6 @@ import (
 //			return int32(C.engine_create((*C.dist_strategy)(native), &made))
 //		})
 //	})
-
-// Native calls fn with the strategy's dist_strategy, which is there for the time of the call. What C makes of it ends before
-// the strategy does.
 func (s *Strategy) Native(fn func(native unsafe.Pointer) error) error {
 	if s == nil || fn == nil {
 		return newError(ErrInvalidArgument, "the strategy or fn is nil: New makes a strategy, fn has C code use its handle")
@@ -34,8 +34,8 @@ func (s *Strategy) Native(fn func(native unsafe.Pointer) error) error {
 	return fn(pointer(native))
 }
 
-// Native is the replica's dist_replica, which is there until its function has returned, for the thread that this runs on; nil
-// afterwards, and for nil.
+// Native returns the replica's C handle, a pointer to dist_replica. It is valid on the current thread until
+// the replica's function returns. Native returns nil afterwards, and for a nil replica.
 func (r *Replica) Native() unsafe.Pointer {
 	if r == nil || r.ended.Load() {
 		return nil
@@ -43,8 +43,8 @@ func (r *Replica) Native() unsafe.Pointer {
 	return pointer(r.native)
 }
 
-// CallC calls C code, on one thread, that gives a dist_status, and makes an error of that: an *Error of what dist_last_error()
-// says there; nil for DIST_OK.
+// CallC calls a function that calls C code and returns its status, a dist_status, locked to one thread. If
+// the status is not 0, CallC returns an [*Error] with the error that libdist stored for that thread.
 func CallC(call func() (status int32)) error {
 	if call == nil {
 		return newError(ErrInvalidArgument, "call is nil: pass the function that calls C")

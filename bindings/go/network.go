@@ -4,21 +4,23 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Network is how workers that are strategies of this process reach each other, for tests and for trying things out:
-// Options.Network of each of them, with a ClusterResolver that says which worker it is. Each runs on a goroutine of its
-// own.
+// A Network connects workers that are strategies of this process, for tests and experiments. Set it in
+// Options.Network of each worker, together with a ClusterResolver that states which worker it is. Each worker
+// runs on a goroutine of its own.
 //
-// A worker joins the network once, when its strategy is made; it has left when that has ended, and nobody can take its
-// place. All workers make the same calls in the same order: runs, and what reduces, gathers, creates variables or reads
-// one that is synchronized on reading. Those wait for the other workers, until Options.Timeout.
+// A worker joins the network once, when its strategy is created, and leaves it when the strategy is closed.
+// Its place is not reused. All workers must make the same calls in the same order: runs, and calls that
+// reduce, gather, create variables or read variables that are synchronized on reading. These calls wait for
+// the other workers, up to Options.Timeout.
 type Network struct{ object }
 
-// NetworkOptions are the rare choices of NewNetwork.
+// NetworkOptions configures [NewNetwork].
 type NetworkOptions struct {
-	CreditBytes int64 // how far a worker may run ahead of each other one; 0: 1 MiB; else 4 KiB or more
+	CreditBytes int64 // bytes that a worker may send ahead to each other worker, 4 KiB or more; 0 = default (1 MiB)
 }
 
-// NewNetwork makes the network of that many workers; options may be nil. Close it.
+// NewNetwork returns a network for the given number of workers. options may be nil. The caller must close the
+// network.
 func NewNetwork(numWorkers int, options *NetworkOptions) (*Network, error) {
 	if err := checkInt32("numWorkers", numWorkers); err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func NewNetwork(numWorkers int, options *NetworkOptions) (*Network, error) {
 	return n, nil
 }
 
-// Close gives the network up; strategies that are in it keep it. Closing twice, and nil, are fine.
+// Close releases the network. Strategies that use it keep it. Closing a nil or closed network does nothing.
 func (n *Network) Close() error {
 	if n != nil {
 		n.close()

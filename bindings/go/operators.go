@@ -66,19 +66,19 @@ func (callbacks) Reduce(token, acc, in, count int64, dtype int) {
 
 func (o *operators) self() *operators { return o }
 
-// Block is a piece of one tensor for an ApplyFunc: its elements First .. First + Count - 1.
+// A Block is a part of one tensor for an [ApplyFunc]: its elements First to First+Count-1.
 type Block struct {
 	Tensor    int // index in the list
 	First     int64
 	Count     int64
 	DType     DType
-	Gradient  RawTensor   // reduced, and scaled by the clip; Count elements
-	Parameter RawTensor   // to be changed in place; Count elements
-	States    []RawTensor // to be changed in place; Count elements each
+	Gradient  RawTensor   // reduced, and scaled by gradient clipping; Count elements
+	Parameter RawTensor   // to be updated in place; Count elements
+	States    []RawTensor // to be updated in place; Count elements each
 }
 
-// ApplyFunc changes a parameter by its gradient. It is called on several pieces at the same time, and must not call
-// libdist. A panic in it is the error of ReduceApply.
+// ApplyFunc updates a parameter from its gradient. libdist calls it on several blocks at the same time. It
+// must not call libdist. If it panics, [Replica.ReduceApply] returns the panic as an error.
 type ApplyFunc = func(block Block)
 
 // Apply is called by libdist for the function of ApplyOptions.

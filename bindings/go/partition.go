@@ -4,24 +4,24 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Partition says which part of a tensor each logical device of a replica has.
+// A Partition specifies which part of a tensor each logical device of a replica has.
 type Partition struct {
 	Kind              PartitionKind
-	Shape             []int // of the tensor; -1: a size that is not known
-	Dimensions        []int // PartitionSplit: into how many parts each dimension is split
-	NumLogicalDevices int   // of a replica
-	LogicalDevice     int   // PartitionAssign: which of them has the tensor
-	Uneven            bool  // PartitionSplit: sizes that do not divide are split as evenly as possible
-	SPMD              bool  // one program runs on all logical devices, so that PartitionAssign is refused
+	Shape             []int // shape of the tensor; -1 = size not known
+	Dimensions        []int // PartitionSplit: number of parts of each dimension
+	NumLogicalDevices int   // number of logical devices of a replica
+	LogicalDevice     int   // PartitionAssign: the device that has the tensor
+	Uneven            bool  // PartitionSplit: split sizes that are not divisible as evenly as possible
+	SPMD              bool  // one program runs on all logical devices; PartitionAssign is then rejected
 }
 
-// Shard is what a logical device has of a tensor: Size[i] elements from Begin[i] on in dimension i. What depends on an
-// unknown size is -1.
+// A Shard is the part of a tensor that a logical device has: Size[i] elements starting at Begin[i] in
+// dimension i. Values that depend on an unknown size are -1.
 type Shard struct {
-	Tile     []int // its tile's index
+	Tile     []int // index of the tile
 	Begin    []int
 	Size     []int
-	Elements int // how many it has
+	Elements int // number of elements
 }
 
 // native is the partition on C's side, to be deleted; nil for nil.
@@ -46,7 +46,7 @@ func deletePartition(native cdist.Dist_partition) {
 	}
 }
 
-// Check says whether a tensor can be partitioned so, by TensorFlow's checks in its order.
+// Check returns an error if a tensor cannot be partitioned in this way. The checks are those of TensorFlow.
 func (p *Partition) Check() error {
 	var u uses
 	native := p.native(&u)
@@ -57,8 +57,8 @@ func (p *Partition) Check() error {
 	return fromNative(cdist.Dist_partition_check(native))
 }
 
-// Shard is what a logical device has of the tensor. Of a split it is the tile whose index is Tile, where the last
-// dimension's index runs fastest from one device to the next.
+// Shard returns the part of the tensor that a logical device has. With [PartitionSplit], this is the tile
+// with the index Tile; from one device to the next, the index of the last dimension varies fastest.
 func (p *Partition) Shard(logicalDevice int) (Shard, error) {
 	var u uses
 	native, logicalDevice := p.native(&u), u.int32("logicalDevice", logicalDevice)
@@ -74,8 +74,8 @@ func (p *Partition) Shard(logicalDevice int) (Shard, error) {
 	return Shard{Tile: all[:n:n], Begin: all[n : 2*n : 2*n], Size: all[2*n : 3*n : 3*n], Elements: all[3*n]}, nil
 }
 
-// ReshardBytes is how many bytes Replica.Reshard brings to a logical device from others; -1 as device: to all of them
-// together.
+// ReshardBytes returns the number of bytes that [Replica.Reshard] moves to a logical device from others. If
+// logicalDevice is -1, it returns the number for all devices together.
 func ReshardBytes(from, to *Partition, dtype DType, logicalDevice int) (int64, error) {
 	var u uses
 	before, after, logicalDevice := from.native(&u), to.native(&u), u.int32("logicalDevice", logicalDevice)
@@ -89,8 +89,8 @@ func ReshardBytes(from, to *Partition, dtype DType, logicalDevice int) (int64, e
 	return bytes, fromNative(err)
 }
 
-// Partition says how a ShardedValue is divided. Uneven is set where the shards' sizes are not what an even split gives:
-// then Shard knows them.
+// Partition returns how a [ShardedValue] is divided. Uneven is true if the sizes of the shards are not those
+// of an even split; [Value.Shard] then returns the sizes.
 func (v *Value) Partition() (p Partition, err error) {
 	err = v.with(func(value int64) error {
 		native := cdist.NewDist_partition()
@@ -118,7 +118,9 @@ func (v *Value) Partition() (p Partition, err error) {
 	return p, err
 }
 
-// Shard is a copy of what a logical device has of a ShardedValue, as Tensor gives it, and where in the whole that begins. ErrNotFound where the tensor is assigned to another logical device.
+// Shard returns a copy of the part of a [ShardedValue] that a logical device has, and the position in the
+// whole tensor at which it begins. It fails with [ErrNotFound] if the tensor is assigned to another logical
+// device.
 func (v *Value) Shard(logicalDevice int) (tensor RawTensor, begin []int, err error) {
 	err = v.with(func(value int64) (err error) {
 		if err := checkInt32("logicalDevice", logicalDevice); err != nil {

@@ -24,18 +24,19 @@ func partitions(shape []int, axis int, bound string, most int,
 	return parts, nil
 }
 
-// FixedShards divides a variable of that shape along a dimension: into numShards parts, or one for each element where the
-// dimension has fewer (TensorFlow: FixedShardsPartitioner). The result is how many parts each dimension has: 1 for all
-// others. A negative axis counts from the end.
+// FixedShards divides a dimension of a variable into numShards parts, or into one part per element if the
+// dimension has fewer elements (TensorFlow: FixedShardsPartitioner). The result is the number of parts of
+// each dimension: 1 for all others. A negative axis counts from the end.
 func FixedShards(shape []int, axis, numShards int) ([]int, error) {
 	return partitions(shape, axis, "numShards", numShards, func(shape []int64, ndim int64, out *int64) error {
 		return cdist.Partitions_fixed_shards(shape, ndim, axis, numShards, out)
 	})
 }
 
-// MinSizeShards divides into as many parts as all elements have minShardBytes, but at least 1 and at most maxShards
-// (TensorFlow: MinSizePartitioner, whose defaults are PartitionerMinShardBytes and PartitionerMaxShards; of texts an element
-// has PartitionerBytesPerText).
+// MinSizeShards divides a dimension into as many parts as possible with about minShardBytes each, at least 1
+// and at most maxShards (TensorFlow: MinSizePartitioner). TensorFlow's defaults are
+// [PartitionerMinShardBytes] and [PartitionerMaxShards]; for texts, elementBytes is
+// [PartitionerBytesPerText].
 func MinSizeShards(shape []int, axis, elementBytes, minShardBytes, maxShards int) ([]int, error) {
 	return partitions(shape, axis, "maxShards", maxShards, func(shape []int64, ndim int64, out *int64) error {
 		return cdist.Partitions_min_size(shape, ndim, axis, int64(elementBytes), int64(minShardBytes),
@@ -43,8 +44,8 @@ func MinSizeShards(shape []int, axis, elementBytes, minShardBytes, maxShards int
 	})
 }
 
-// MaxSizeShards divides into as few parts as have at most maxShardBytes each, but at most maxShards; 0: any number
-// (TensorFlow: MaxSizePartitioner).
+// MaxSizeShards divides a dimension into as few parts as possible with at most maxShardBytes each, but at
+// most maxShards (TensorFlow: MaxSizePartitioner). A maxShards of 0 means no limit.
 func MaxSizeShards(shape []int, axis, elementBytes, maxShardBytes, maxShards int) ([]int, error) {
 	return partitions(shape, axis, "maxShards", maxShards, func(shape []int64, ndim int64, out *int64) error {
 		return cdist.Partitions_max_size(shape, ndim, axis, int64(elementBytes), int64(maxShardBytes),
@@ -52,14 +53,15 @@ func MaxSizeShards(shape []int, axis, elementBytes, maxShardBytes, maxShards int
 	})
 }
 
-// RowsOfPart says which rows a part of a divided dimension has: begin to begin + size - 1 (TensorFlow: ShardedVariable).
+// RowsOfPart returns the rows of one part of a divided dimension: begin to begin+size-1 (TensorFlow:
+// ShardedVariable).
 func RowsOfPart(numRows, numParts, part int) (begin, size int, err error) {
 	var first, n int64
 	err = cdist.Dist_partitions_part(int64(numRows), int64(numParts), int64(part), &first, &n)
 	return int(first), int(n), fromNative(err)
 }
 
-// PartOfRow says which part a row lies in, and which row of that part it is.
+// PartOfRow returns the part in which a row lies, and the index of the row in that part.
 func PartOfRow(numRows, numParts, row int) (part, offset int, err error) {
 	var found, at int64
 	err = cdist.Dist_partitions_part_of(int64(numRows), int64(numParts), int64(row), &found, &at)

@@ -10,19 +10,19 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// PreemptionOptions are the choices for a PreemptionHandler.
+// PreemptionOptions configures [Strategy.NewPreemptionHandler].
 type PreemptionOptions struct {
-	Path      string        // of the checkpoint, one file for all workers; "": the program saves
-	Variables []*Variable   // that are in it; held
-	Grace     time.Duration // how long the job may go on after the notice; 0: it saves and ends
+	Path      string        // path of the checkpoint, one file for all workers; "" = the program saves
+	Variables []*Variable   // variables in the checkpoint; kept alive by the handler
+	Grace     time.Duration // how long the job continues after the notice; 0 = it saves and ends
 }
 
-// PreemptionHandler saves a checkpoint before the job loses a machine, as TensorFlow's PreemptionCheckpointHandler does.
-// All workers make the same calls of its methods, but for Notify.
+// A PreemptionHandler saves a checkpoint before the job loses a machine, like TensorFlow's
+// PreemptionCheckpointHandler. All workers must make the same calls of its methods, except Notify.
 //
 //	for handler.TotalRunCalls() < steps {
 //		if err := handler.Run(ctx, trainStep); err != nil {
-//			return err // with ErrCancelled: all is saved, end the program
+//			return err // ErrCancelled: everything is saved, end the program
 //		}
 //	}
 type PreemptionHandler struct {
@@ -30,8 +30,9 @@ type PreemptionHandler struct {
 	strategy *Strategy
 }
 
-// NewPreemptionHandler makes the handler of a training loop. Where the checkpoint is there, its values come to the
-// variables, and its number of runs to the handler. options may be nil.
+// NewPreemptionHandler returns the handler of a training loop. If the checkpoint exists, it is loaded into
+// the variables, and the handler continues with the saved number of runs. options may be nil. The caller must
+// close the handler before the strategy.
 func (s *Strategy) NewPreemptionHandler(options *PreemptionOptions) (*PreemptionHandler, error) {
 	if options == nil {
 		options = &PreemptionOptions{}
@@ -69,7 +70,7 @@ func (u *uses) preemptionHandler(h *PreemptionHandler) int64 {
 	return u.take(&h.object, "preemption handler")
 }
 
-// Close ends the handler; its strategy and variables stay.
+// Close closes the handler. Its strategy and variables stay open.
 func (h *PreemptionHandler) Close() error {
 	if h != nil {
 		h.close()
@@ -77,8 +78,8 @@ func (h *PreemptionHandler) Close() error {
 	return nil
 }
 
-// Notify says that this worker is to be preempted, from any goroutine: from one that gets SIGTERM by os/signal, say. It may
-// be called again.
+// Notify announces that this worker will be preempted. Any goroutine may call it, repeatedly, for example one
+// that receives SIGTERM through [os/signal].
 func (h *PreemptionHandler) Notify() error {
 	var u uses
 	defer u.end()
@@ -89,8 +90,9 @@ func (h *PreemptionHandler) Notify() error {
 	return u.err
 }
 
-// Run is a step of the loop: SaveIfPreempted, Strategy.Run, and CountRun where that went well. With ErrCancelled, and no
-// error of ctx, the job is preempted, and its checkpoint is saved: nothing was run.
+// Run performs one step of the loop: it calls [PreemptionHandler.SaveIfPreempted], [Strategy.Run] and, if
+// that succeeds, [PreemptionHandler.CountRun]. If the job is preempted and its checkpoint is saved, Run does
+// not call fn and fails with [ErrCancelled]; the error does not wrap an error of ctx.
 func (h *PreemptionHandler) Run(ctx context.Context, fn ReplicaFunc) error {
 	state, err := h.SaveIfPreempted(ctx)
 	if err != nil {
@@ -116,9 +118,9 @@ func (h *PreemptionHandler) over() error {
 	return fromNative(cdist.Dist_preemption_run(native, 0, cdist.SwigcptrDist_run_options(0)))
 }
 
-// SaveIfPreempted saves the checkpoint where the job is preempted, once when that is known and once when the grace is over,
-// and tells what it has come to, the same on all workers. Where there is no path, the program saves when the state changes.
-// The end of ctx ends the wait for worker 0.
+// SaveIfPreempted saves the checkpoint if the job is preempted, once when the notice arrives and once when
+// the grace period ends. It returns the state, which is the same on all workers. If the options have no path,
+// the program must save when the state changes. The end of ctx cancels the wait for worker 0.
 func (h *PreemptionHandler) SaveIfPreempted(ctx context.Context) (PreemptionState, error) {
 	var u uses
 	defer u.end()
@@ -139,7 +141,8 @@ func (h *PreemptionHandler) SaveIfPreempted(ctx context.Context) (PreemptionStat
 	return PreemptionState(state), byContextOf(ctx, err, "the context ended the wait for worker 0")
 }
 
-// CountRun counts a run that the program has made without Run, by Strategy.RunValues for instance.
+// CountRun counts a run that the program made without [PreemptionHandler.Run], for example with
+// [Strategy.RunValues].
 func (h *PreemptionHandler) CountRun() error {
 	var u uses
 	defer u.end()
@@ -150,8 +153,8 @@ func (h *PreemptionHandler) CountRun() error {
 	return u.err
 }
 
-// TotalRunCalls is how many runs have been counted, with those of earlier starts that the checkpoint knows of; 0 for nil
-// and for a closed one.
+// TotalRunCalls returns the number of counted runs, including those of earlier program starts that the
+// checkpoint recorded. It returns 0 for a nil or closed handler.
 func (h *PreemptionHandler) TotalRunCalls() int64 {
 	var u uses
 	defer u.end()

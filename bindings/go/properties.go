@@ -8,29 +8,29 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Properties says what a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended).
+// Properties describes a strategy, with the names of TensorFlow's tf.distribute.StrategyExtended.
 type Properties struct {
 	Kind                Kind
 	NumReplicas         int // of all workers
 	NumParameterDevices int
-	NumWorkers          int  // 1 but for MultiWorkerMirrored
-	InMultiWorkerMode   bool // it is a task of a cluster, though there may be no other
-	RequireStaticShapes bool // false: batches and gathered values may differ in size
-	UseMergeCall        bool // replicas may call MergeCall
-	BetweenGraph        bool // variables are kept away from the replicas, or each worker has a program of its own
+	NumWorkers          int  // 1 except for MultiWorkerMirrored
+	InMultiWorkerMode   bool // the strategy is a task of a cluster, even if it is the only one
+	RequireStaticShapes bool // always false: sizes of batches and of gathered values may vary
+	UseMergeCall        bool // always true: replicas may call MergeCall
+	BetweenGraph        bool // variables are apart from the replicas, or each worker runs its own program
 	ShouldInit          bool // this worker initializes variables
 	ShouldCheckpoint    bool // this worker writes checkpoints: the chief
 	ShouldSaveSummary   bool // this worker writes summaries: the chief
-	GlobalBatchSize     bool // a batch is for all replicas together, and is divided
-	Worker              int  // which of the cluster's this is, 0 for the chief; reports name workers so
+	GlobalBatchSize     bool // always true: a batch is for all replicas together and is divided among them
+	Worker              int  // number of this worker, 0 for the chief; reports use these numbers
 	NumLocalReplicas    int  // of this worker
-	FirstReplica        int  // the id of the first of these
-	Generation          int  // how often its workers have re-formed: Strategy.Reform
-	NumJoined           int  // workers that were not in the generation before
-	NumLeft             int  // and those of it that are not in this one; 0 on one that has joined
+	FirstReplica        int  // id of this worker's first replica
+	Generation          int  // number of times the workers have re-formed; see Strategy.Reform
+	NumJoined           int  // workers that were not in the previous generation
+	NumLeft             int  // workers of the previous generation that have left; 0 on a worker that has joined
 }
 
-// Query says what the strategy is.
+// Query returns the properties of the strategy.
 func (s *Strategy) Query() (Properties, error) {
 	var u uses
 	defer u.end()
@@ -65,12 +65,13 @@ func (s *Strategy) Query() (Properties, error) {
 	}, nil
 }
 
-// CommunicationOptions say how a program asks its collectives to be done (TensorFlow: CommunicationOptions).
+// CommunicationOptions specifies how collectives communicate (TensorFlow: CommunicationOptions).
 type CommunicationOptions struct {
 	Implementation Communication
-	BytesPerPack   int64         // a planned list is cut into packs of about this size; 0: not given
-	Timeout        time.Duration // longest wait for a peer; NoTimeout: no limit; 0: not given, unless HasTimeout says so
-	HasTimeout     bool          // Timeout is given even where it is 0, which is no limit too
+	BytesPerPack   int64 // a planned list is split into packs of about this size; 0 = not set
+	// longest wait for a peer; NoTimeout = no limit; 0 = not set, unless HasTimeout is true
+	Timeout    time.Duration
+	HasTimeout bool // Timeout is set, even if it is 0, which then means no limit
 }
 
 // native is nil for nil; the caller deletes it.
@@ -92,7 +93,8 @@ func deleteCommunication(native cdist.Dist_communication_options) {
 	}
 }
 
-// Merge is o overridden by what over gives; over may be nil: a checked copy of o.
+// Merge returns a copy of o in which the fields that are set in over replace those of o. over may be nil; the
+// result is then a checked copy of o.
 func (o *CommunicationOptions) Merge(over *CommunicationOptions) (*CommunicationOptions, error) {
 	base, top := o.native(), over.native()
 	defer deleteCommunication(base)
@@ -110,7 +112,7 @@ func (o *CommunicationOptions) Merge(over *CommunicationOptions) (*Communication
 	}, nil
 }
 
-// Describe writes the options as TensorFlow prints them.
+// Describe returns the options in TensorFlow's format.
 func (o *CommunicationOptions) Describe() (string, error) {
 	native := o.native()
 	defer deleteCommunication(native)

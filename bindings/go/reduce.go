@@ -4,11 +4,11 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Destination is where a reduction's result is wanted: exactly one field is set.
+// A Destination is the place of a result. Exactly one field must be set.
 type Destination struct {
-	Variable *Variable // where this variable's copies are
-	Value    *Value    // where this value's components are; a tensor is in one place
-	Device   string    // a device by name: "CPU:1", or longer; "replica:1": that of replica 1
+	Variable *Variable // the places of this variable's copies
+	Value    *Value    // the places of this value's components; a tensor is in one place
+	Device   string    // a device name, such as "CPU:1"; "replica:1" = the device of replica 1
 }
 
 // places are destinations on C's side.
@@ -77,8 +77,9 @@ func adoptAll(handles []int64, err error) ([]*Value, error) {
 	return values, nil
 }
 
-// Reduce reduces a per-replica value to one tensor (of a nest: each leaf, without axes). op is Sum or Mean. With axes,
-// each component is folded over them first.
+// Reduce reduces a per-replica value to one tensor. op is [Sum] or [Mean]. With axes, each component is first
+// reduced along these axes; without axes, each leaf of a nested value is reduced. The caller must close the
+// result.
 func (s *Strategy) Reduce(op ReduceOp, v *Value, axes ...int) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -93,8 +94,9 @@ func (s *Strategy) Reduce(op ReduceOp, v *Value, axes ...int) (*Value, error) {
 	return adopt(out, err)
 }
 
-// ReduceTo reduces a per-replica value to where it is wanted (of a nest: each leaf); nil: on every replica. options may be
-// nil; they are checked, and of no consequence.
+// ReduceTo reduces a per-replica value, or each leaf of a nested value, and places the result at a
+// destination. If the destination is nil, the result goes to every replica. options may be nil; they are
+// checked but have no effect. The caller must close the result.
 func (s *Strategy) ReduceTo(op ReduceOp, v *Value, to *Destination, options *CommunicationOptions) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -112,7 +114,8 @@ func (s *Strategy) ReduceTo(op ReduceOp, v *Value, to *Destination, options *Com
 	return adopt(out, err)
 }
 
-// BatchReduceTo is ReduceTo of many values in one pass: result k is that of values[k] at to[k]; nil: on every replica.
+// BatchReduceTo performs several calls of [Strategy.ReduceTo] in one pass: result k is that of values[k] at
+// to[k]. If to is nil, the results go to every replica. The caller must close the results.
 func (s *Strategy) BatchReduceTo(op ReduceOp, values []*Value, to []Destination,
 	options *CommunicationOptions) ([]*Value, error) {
 	var u uses
@@ -132,7 +135,8 @@ func (s *Strategy) BatchReduceTo(op ReduceOp, values []*Value, to []Destination,
 	return adoptAll(out[:len(values)], err)
 }
 
-// BroadcastTo is one value where it is wanted: mirrored where that is on every replica, else as it is.
+// BroadcastTo places a value at a destination. The result is mirrored if the destination is on every replica,
+// as with nil, and the value itself otherwise. The caller must close the result.
 func (s *Strategy) BroadcastTo(v *Value, to *Destination) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -148,7 +152,8 @@ func (s *Strategy) BroadcastTo(v *Value, to *Destination) (*Value, error) {
 	return adopt(out, err)
 }
 
-// Gather joins the components of a per-replica value along an axis (of a nest: each leaf) to one tensor.
+// Gather concatenates the components of a per-replica value along an axis to one tensor. Each leaf of a
+// nested value is gathered. The caller must close the result.
 func (s *Strategy) Gather(v *Value, axis int) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -163,7 +168,7 @@ func (s *Strategy) Gather(v *Value, axis int) (*Value, error) {
 	return adopt(out, err)
 }
 
-// DestinationDevice is the name, in full, of the device that a destination is on.
+// DestinationDevice returns the full name of the device of a destination.
 func (s *Strategy) DestinationDevice(to *Destination) (string, error) {
 	var u uses
 	defer u.end()

@@ -9,20 +9,25 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// ReformOptions are the rare choices of Strategy.Reform.
+// ReformOptions configures [Strategy.Reform]. The zero value selects the defaults.
 type ReformOptions struct {
-	MinWorkers int           // fewer do not go on, and wait for more; 0: 1
-	Window     time.Duration // worker 0: how long it waits for workers that are not known to be lost; 0: a lease
-	Timeout    time.Duration // how long to wait in all; 0: the strategy's; NoTimeout: no limit
+	// continue only with at least this many workers, otherwise wait for more; 0 = default (1)
+	MinWorkers int
+	Window     time.Duration // on worker 0: how long to wait for workers that are not known to be lost; 0 = one lease
+	Timeout    time.Duration // limit on the whole wait; 0 = the strategy's; NoTimeout = no limit
 }
 
-// Reform goes on with the workers that are there: a new generation, in which those that are lost are not, and those are
-// that have been started again, or late. Replicas are numbered anew, in the order of the workers; each worker keeps how
-// many it has. Worker 0 says who takes part; where it is lost the job has ended, and this is ErrUnavailable. workers.h says
-// when to call it, and what stays: plans and datasets do not, and are to be made again. options may be nil.
+// Reform forms a new generation of workers: without the workers that are lost, and with those that were
+// restarted or started late. Replicas are renumbered in the order of the workers. Each worker keeps its
+// number of replicas. Worker 0 decides who takes part; if it is lost, the job has ended, and Reform fails
+// with [ErrUnavailable]. options may be nil.
 //
-// The end of ctx ends this wait. After an error the strategy has no way to the other workers, and Reform may be called
-// again.
+// Reform keeps the strategy and its variables, with their content on this worker. A failed run may have
+// changed the variables of some replicas only, and a worker that joins has no content, so load a checkpoint
+// that was saved between runs. Plans and datasets are not kept; create them again.
+//
+// The end of ctx cancels the wait. After an error the strategy has no connection to the other workers, and
+// Reform may be called again.
 func (s *Strategy) Reform(ctx context.Context, options *ReformOptions) error {
 	ctx = contextOr(ctx)
 	if ctx.Err() != nil {
@@ -74,9 +79,10 @@ func cancelWhenOver(ctx context.Context, strategy int64) (stop func()) {
 	}
 }
 
-// ReformDue says whether the workers are to re-form before the next run: some are lost, or others have come. All workers
-// that have made the same runs get the same answer, for which those other than worker 0 wait until worker 0 has ended the
-// latest one. With Options.Reform of ReformAtNextRun, Run and RunValues ask for it by themselves.
+// ReformDue reports whether the workers should re-form before the next run, because workers were lost or
+// others want to join. All workers that have made the same runs get the same answer; workers other than
+// worker 0 wait for it until worker 0 has ended the latest run. If Options.Reform is [ReformAtNextRun], Run
+// and RunValues make this check themselves.
 func (s *Strategy) ReformDue() (due bool, err error) {
 	var u uses
 	defer u.end()

@@ -10,9 +10,10 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Replica is one copy of the replica function: its id, and its side of every collective. It is valid inside
-// the function that received it; afterwards its collectives fail with ErrFailedPrecondition. Inside RunOnDevices it is a
-// logical device of a replica, whose collectives are among that replica's devices.
+// A Replica is one running copy of the replica function: its id, and its side of every collective. It is
+// valid inside the function that received it; afterwards its collectives fail with [ErrFailedPrecondition].
+// Inside [Replica.RunOnDevices], a *Replica is a logical device of a replica, and its collectives are among
+// the devices of that replica.
 type Replica struct {
 	native   int64
 	id       int
@@ -29,8 +30,8 @@ type Replica struct {
 // replicas finds the *Replica of a handle again, while its function runs.
 var replicas sync.Map // int64 to *Replica
 
-// ID is this replica's id in 0 .. NumReplicas()-1, its rank in every collective; -1 for nil. Of a logical device, both are
-// those of its replica's devices.
+// ID returns this replica's id in 0 to NumReplicas()-1, which is its rank in every collective. For a logical
+// device, both numbers count the devices of its replica. ID returns -1 for nil.
 func (r *Replica) ID() int {
 	if r == nil {
 		return -1
@@ -38,7 +39,8 @@ func (r *Replica) ID() int {
 	return r.id
 }
 
-// NumReplicas is how many replicas are in sync; 0 for nil, and when the replica's function is over.
+// NumReplicas returns the number of replicas in sync. It returns 0 for nil and after the replica's function
+// has returned.
 func (r *Replica) NumReplicas() int {
 	if r == nil || r.ended.Load() {
 		return 0
@@ -46,7 +48,7 @@ func (r *Replica) NumReplicas() int {
 	return cdist.Dist_replica_num_replicas(r.native)
 }
 
-// Strategy is the strategy that runs this replica, for functions that make values; nil for nil.
+// Strategy returns the strategy that runs this replica, which functions that create values need; nil for nil.
 func (r *Replica) Strategy() *Strategy {
 	if r == nil {
 		return nil

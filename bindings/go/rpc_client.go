@@ -10,24 +10,27 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// RPCClientOptions are the rare choices of NewRPCClient.
+// RPCClientOptions configures [NewRPCClient].
 type RPCClientOptions struct {
-	Timeout time.Duration // of calls whose context has no deadline; 0: 600 s; NoTimeout: none
+	Timeout time.Duration // for calls whose context has no deadline; 0 = default (600 s); NoTimeout = no limit
 }
 
-// RPCClient calls the methods of an RPCServer, of any process and language.
+// An RPCClient calls the methods of one [RPCServer], which may run in another process and be written in
+// another language.
 //
 //	sum, err := client.Call(ctx, "add", a, b)
 //
-// Values that come back are the caller's, to be closed; nothing is a value of kind NoneValue. An error has the code and the
-// text that the method gave. Any number of goroutines may call at the same time.
+// The caller must close the values that calls return. If a method returns no result, the value is of kind
+// [NoneValue]. Errors have the code and the text that the method returned. Several goroutines may use a
+// client at the same time.
 type RPCClient struct {
 	object
 	waiting callers // for their results
 }
 
-// NewRPCClient makes a client of the server at an address, which need not be there yet: calls wait for it, up to their
-// deadline. Nothing is sent before the first call. options may be nil.
+// NewRPCClient returns a client of the server at an address. The server need not exist yet: nothing is sent
+// before the first call, and calls wait for the server up to their deadline. options may be nil. The caller
+// must close the client.
 func NewRPCClient(address string, options *RPCClientOptions) (*RPCClient, error) {
 	if err := checkText(address); err != nil {
 		return nil, err
@@ -54,8 +57,8 @@ func (u *uses) rpcClient(c *RPCClient) int64 {
 	return u.take(&c.object, "client")
 }
 
-// Close ends the client. Calls that have no answer are ErrCancelled; remote values stay readable. Closing twice, and nil,
-// are fine.
+// Close closes the client. Calls without an answer fail with [ErrCancelled]; remote values stay readable.
+// Closing a nil or closed client does nothing.
 func (c *RPCClient) Close() error {
 	if c == nil {
 		return nil
@@ -109,8 +112,9 @@ func (c *RPCClient) with(method string, arguments []*Value, call func(arguments 
 	return call(tuple)
 }
 
-// Call calls a method with positional arguments, which stay the caller's, and waits for its result. The end of ctx ends the
-// call, and tells the method; a deadline is the call's time-out.
+// Call calls a method with positional arguments and waits for its result. The caller keeps the arguments and
+// must close the result. The end of ctx cancels the call and notifies the method. If ctx has a deadline, it
+// is also the timeout of the call.
 func (c *RPCClient) Call(ctx context.Context, method string, arguments ...*Value) (*Value, error) {
 	var out int64
 	err := c.with(method, arguments, func(tuple int64) error {
@@ -121,7 +125,7 @@ func (c *RPCClient) Call(ctx context.Context, method string, arguments ...*Value
 	return adopt(out, err)
 }
 
-// Methods are the names of the server's methods, sorted.
+// Methods returns the names of the server's methods, sorted.
 func (c *RPCClient) Methods(ctx context.Context) ([]string, error) {
 	var out int64
 	err := c.wait(ctx, func(client int64, options cdist.Dist_rpc_call_options) error {
@@ -139,8 +143,8 @@ func (c *RPCClient) Methods(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Begin is Call without waiting: what the call comes to is in the remote value, errors of the server's too. ctx is the
-// call's until that is closed.
+// Begin starts a call like [RPCClient.Call] without waiting. The remote value receives the result later,
+// including errors of the server. ctx applies to the call until the remote value is closed.
 func (c *RPCClient) Begin(ctx context.Context, method string, arguments ...*Value) (*RemoteValue, error) {
 	var u uses
 	defer u.end()
@@ -167,8 +171,8 @@ func (c *RPCClient) Begin(ctx context.Context, method string, arguments ...*Valu
 	return remote, err
 }
 
-// RemoteValue is what a call of an RPCClient's, or a closure of a Coordinator's, comes to, later. Close gives up a call that
-// is under way; a closure goes on.
+// A RemoteValue is the future result of a call of an [RPCClient] or of a closure of a [Coordinator]. The
+// caller must close it; closing cancels a call in progress, but not a closure.
 type RemoteValue struct {
 	object
 	call    *timedCall // nil: it is a closure's
@@ -201,8 +205,9 @@ func (u *uses) remoteValue(r *RemoteValue) int64 {
 	return u.take(&r.object, "remote value")
 }
 
-// Get waits for what the call comes to, its value or its error; the end of ctx ends the wait, and the call goes on. Any
-// goroutine may ask, and again: each gets a value of its own to close.
+// Get waits until the call has completed and returns its value or its error. The end of ctx ends the wait;
+// the call continues. Several goroutines may call Get, repeatedly: each call returns a value of its own,
+// which the caller must close.
 func (r *RemoteValue) Get(ctx context.Context) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -244,7 +249,7 @@ func (r *RemoteValue) arrival(native int64) <-chan struct{} {
 	return r.arrived
 }
 
-// Ready says whether Get would not wait; false for nil and for a closed one.
+// Ready reports whether Get would return without waiting; false for a nil or closed remote value.
 func (r *RemoteValue) Ready() bool {
 	var u uses
 	defer u.end()
@@ -252,8 +257,9 @@ func (r *RemoteValue) Ready() bool {
 	return u.err == nil && cdist.Dist_remote_value_ready(native) != 0
 }
 
-// Cancel ends the call with ErrCancelled, unless it has ended, and tells the method. A closure is taken back where no
-// worker has it; one that runs has its effects, and ErrCancelled is what Get says of it.
+// Cancel cancels the call, unless it has completed, and notifies the method; Get then fails with
+// [ErrCancelled]. A closure is cancelled if no worker has it yet. A running closure continues and has its
+// effects, but Get fails with ErrCancelled.
 func (r *RemoteValue) Cancel() error {
 	var u uses
 	defer u.end()
@@ -264,8 +270,8 @@ func (r *RemoteValue) Cancel() error {
 	return u.err
 }
 
-// Close gives the remote value up, and with it a call that is under way: who waits for that gets ErrCancelled. A closure
-// goes on. Closing twice, and nil, are fine.
+// Close releases the remote value. It cancels a call in progress: goroutines that wait for it get
+// [ErrCancelled]. A closure continues. Closing a nil or closed remote value does nothing.
 func (r *RemoteValue) Close() error {
 	if r != nil {
 		if r.call != nil {

@@ -10,27 +10,32 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// RPCMethod is a function that other processes call by a name (TensorFlow: tf.distribute.experimental.rpc). Its arguments
-// end with the call: Retain what is kept. The result is taken over; nil is nothing. An error goes to the client with its
-// code and its text, and so does a panic. ctx is over when nobody waits for the result any more, at its deadline at the
-// latest; in between libdist is asked every few milliseconds, and at once by ctx.Err. Values are made with GetStrategy.
+// RPCMethod is a function that other processes call by name (TensorFlow: tf.distribute.experimental.rpc).
+// arguments are closed when the call returns; call [Value.Retain] to keep one. libdist takes ownership of the
+// result; nil means no result. If the function returns an error or panics, the client receives the code and
+// the text. ctx ends when no client waits for the result any more, and at the latest at the deadline of the
+// call. It polls libdist every few milliseconds; its Err method checks immediately. Use [GetStrategy] to
+// create values.
 type RPCMethod = func(ctx context.Context, arguments []*Value) (*Value, error)
 
-// RPCServerOptions are the rare choices of NewRPCServer.
+// RPCServerOptions configures [NewRPCServer]. The zero value selects the defaults.
 type RPCServerOptions struct {
-	NumThreads int // on which methods run; 0: 4
-	MaxQueued  int // calls that wait for one of them; beyond it a call is ErrResourceExhausted; 0: 1,024
+	NumThreads int // number of threads that run methods; 0 = default (4)
+	MaxQueued  int // maximum number of calls waiting for a thread; 0 = default (1024)
 }
 
-// RPCServer offers methods to other processes, over gRPC. See libdist's headers, rpc.h, for what it reads of the
-// environment, for what goes over, and for the limits.
+// An RPCServer offers methods to other processes over gRPC. Addresses other than loopback require TLS, or a
+// secret and DIST_PLAINTEXT=1. The server reads these settings from the environment: DIST_JOB_SECRET,
+// DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY, DIST_PLAINTEXT, DIST_LEASE_SECONDS and DIST_MODULE_FOLDER.
+// Clients need the same secret and the same lease. A message has at most 256 MiB.
 type RPCServer struct{ object }
 
 // started are servers that serve: the collector leaves them alone.
 var started sync.Map
 
-// NewRPCServer makes a server of an address, "host:port" or "[v6]:port"; with port 0 the system chooses one. It listens
-// from Start on. options may be nil. One that was started goes on until Close, also where the program forgets it.
+// NewRPCServer returns a server for an address, "host:port" or "[v6]:port"; with port 0, the system chooses a
+// port. The server does not listen before [RPCServer.Start]. options may be nil. The caller must close the
+// server; a started server runs until Close, even if the program no longer refers to it.
 func NewRPCServer(address string, options *RPCServerOptions) (*RPCServer, error) {
 	var u uses
 	address = u.text(address)
@@ -63,8 +68,8 @@ func (u *uses) rpcServer(s *RPCServer) int64 {
 // rpcMethod is what a method's token stands for.
 type rpcMethod struct{ fn RPCMethod }
 
-// Register offers a method under a name of up to 255 bytes that does not begin with "dist.", before Start. It is called on
-// several threads at a time.
+// Register offers a method under a name of up to 255 bytes, which must not begin with "dist.". Call it before
+// Start. The method is called on several threads at the same time.
 func (s *RPCServer) Register(method string, fn RPCMethod) error {
 	var u uses
 	defer u.end()
@@ -127,7 +132,7 @@ func (v *Value) positional() []*Value {
 	return []*Value{v}
 }
 
-// Start listens, and makes the threads that methods run on.
+// Start creates the threads that run methods, and listens.
 func (s *RPCServer) Start() error {
 	var u uses
 	defer u.end()
@@ -142,16 +147,18 @@ func (s *RPCServer) Start() error {
 	return fromNative(err)
 }
 
-// Address is where clients find the server, with the port that the system has chosen; "" for nil and for a closed one.
+// Address returns the address for clients, with the port that the system has chosen; "" for a nil or closed
+// server.
 func (s *RPCServer) Address() string {
 	var u uses
 	defer u.end()
 	return cdist.Dist_rpc_server_address(u.rpcServer(s))
 }
 
-// Close ends the server. What comes is refused, calls that wait for a thread are ErrUnavailable, and the contexts of methods
-// that run are over; it waits until those have returned. Inside one of the server's methods it fails with
-// ErrFailedPrecondition, and the server goes on. Closing twice, and nil, are fine.
+// Close stops the server and waits until running methods have returned. New calls are rejected, calls that
+// wait for a thread fail with [ErrUnavailable], and the contexts of running methods end. Inside one of the
+// server's methods, Close fails with [ErrFailedPrecondition], and the server continues. Closing a nil or
+// closed server does nothing.
 func (s *RPCServer) Close() error {
 	if s == nil {
 		return nil

@@ -12,20 +12,22 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// ReplicaFunc is the program's function, called once on each replica, concurrently.
+// ReplicaFunc is a function that is called once on each replica, concurrently.
 type ReplicaFunc = func(r *Replica) error
 
-// ValuesFunc is a replica function on values. args is a list or tuple of arguments, kwargs a dictionary or nil; wherever
-// the caller put a per-replica or mirrored value, this replica finds its own component. Both end with the call. The result is
-// taken over: return v.Retain() to keep using v.
+// ValuesFunc is a replica function on values. args is a list or tuple of arguments, and kwargs is a
+// dictionary or nil. Each per-replica or mirrored value that the caller put there, at any depth, is replaced
+// by this replica's component. Both are closed when the function returns. libdist takes ownership of the
+// result; to return v and keep using it, return v.Retain().
 type ValuesFunc = func(r *Replica, args, kwargs *Value) (*Value, error)
 
-// RunOptions are the rare choices of RunValues.
+// RunOptions configures [Strategy.RunValues].
 type RunOptions struct {
-	Kwargs  *Value        // a dictionary of named arguments
-	Timeout time.Duration // of waiting for earlier runs and of the run; 0: none
-	// TensorFlow's, accepted without effect: here every size may differ from run to run.
-	EnableDynamicBatchSize  Choice // DefaultChoice: yes
+	Kwargs  *Value        // dictionary of named arguments; may be nil
+	Timeout time.Duration // time limit from the call, including the wait for earlier runs; 0 = none
+	// EnableDynamicBatchSize and BucketizingDynamicShape are those of TensorFlow's RunOptions. They are accepted
+	// without effect, because every size may differ from run to run.
+	EnableDynamicBatchSize  Choice
 	BucketizingDynamicShape bool
 }
 
@@ -50,22 +52,24 @@ type run struct {
 	overdue bool // Run has returned, and replicas are still inside
 }
 
-// Run calls fn once on every replica of this worker, at the same time, and waits for all of them.
+// Run calls fn once on every replica of this worker, concurrently, and waits for all of them.
 //
-// If a replica fails, the others' pending and later collectives fail with ErrAborted, and Run returns the
-// error of the replica that failed first, as fn returned it; where several failed by themselves, all of them, joined,
-// that one first. The next run starts clean.
+// If a replica fails, pending and later collectives of the others fail with [ErrAborted], and Run returns the
+// error of the replica that failed first, as fn returned it. If several replicas failed on their own account,
+// Run joins their errors, with that one first. The next run starts clean.
 //
-// The end of ctx ends this run, and no other: at once where it waits for earlier ones, and its replicas where they wait in
-// a collective; one that is busy elsewhere ends when fn returns. Run then returns an *Error with ErrDeadlineExceeded
-// where that was a deadline, else with ErrCancelled, which wraps ctx.Err() and context.Cause(ctx).
+// The end of ctx cancels this run only. If the run waits for earlier ones, Run returns at once. Replicas that
+// wait in a collective return at once; Run waits for the others until fn returns. Run then returns an
+// [*Error] with [ErrDeadlineExceeded] if ctx reached its deadline, and with [ErrCancelled] otherwise. The
+// error wraps ctx.Err() and context.Cause(ctx).
 //
-// Runs of one strategy are served one after another, first come, first served; with Goroutines a second one at the same
-// time is refused. Inside fn, Run is refused; inside a merge function it is not.
+// Runs of one strategy are executed one after another, in the order of arrival. With Threads [Goroutines], a
+// second run at the same time is rejected. Run is rejected inside fn, but allowed inside a [MergeFunc].
 //
-// Where fn calls runtime.Goexit, or what calls that (t.FailNow, t.Fatal, t.Skip), its replica has failed: with Goroutines,
-// and with Options.HopGoroutine, which tests have by themselves. Elsewhere, and in the other functions that a program
-// gives to libdist, C waits below for a return that would never come: the process ends with a message.
+// If fn calls [runtime.Goexit], directly or through t.FailNow, t.Fatal or t.Skip, the replica has failed.
+// This works with Threads [Goroutines] and with Options.HopGoroutine, which is the default in tests. In all
+// other cases, and in other callbacks of libdist, C code waits below the callback for a return that would
+// never happen, so the process ends with a message.
 func (s *Strategy) Run(ctx context.Context, fn ReplicaFunc) error {
 	return s.run(&run{ctx: ctx, fn: fn}, func(r *run, token, cancel int64) error {
 		switch {
@@ -78,9 +82,10 @@ func (s *Strategy) Run(ctx context.Context, fn ReplicaFunc) error {
 	})
 }
 
-// RunValues is Run with arguments and results. args is a list or tuple of arguments; any other value, as a batch of one
-// tensor, is the one argument; nil: none. Results of the same structure merge leaf by leaf into per-replica values; the
-// result is nil where no replica gave one, and is the caller's to close. options may be nil.
+// RunValues runs a function on every replica, like [Strategy.Run], with arguments and results. args is a list
+// or tuple of arguments; any other value, such as a batch of one tensor, is the only argument; nil means no
+// arguments. Results must have the same structure and are merged leaf by leaf into per-replica values. The
+// result is nil if no replica returned one; otherwise the caller must close it. options may be nil.
 func (s *Strategy) RunValues(ctx context.Context, fn ValuesFunc, args *Value, options *RunOptions) (*Value, error) {
 	if options == nil {
 		options = &RunOptions{}
@@ -132,7 +137,7 @@ func (o *RunOptions) native() cdist.Dist_run_options {
 	return native
 }
 
-// Collect runs fn on every replica of this worker and gives what they returned, in the order of their ids.
+// Collect runs fn on every replica of this worker and returns the results in the order of the replicas' ids.
 func Collect[T any](ctx context.Context, s *Strategy, fn func(r *Replica) (T, error)) ([]T, error) {
 	results := make([]T, s.numLocal())
 	err := s.Run(ctx, func(r *Replica) (err error) {

@@ -8,12 +8,11 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// The questions below are about the calling thread: tf.distribute's current strategy. In Go they make sense where the
-// goroutine keeps its thread: in a function that libdist called, inside Scope, and after
-// runtime.LockOSThread.
+// The functions below use the state of the calling thread, such as tf.distribute's current strategy. In Go they are
+// useful if the goroutine keeps its thread: in a callback of libdist, inside Scope, and after runtime.LockOSThread.
 
-// Scope runs fn in the strategy's scope, in the cross-replica context, with the goroutine locked to its thread. Scopes
-// of the same strategy may be inside each other. Inside, functions of other strategies are refused.
+// Scope runs fn in the strategy's scope, in cross-replica context, with the goroutine locked to its thread.
+// Scopes of the same strategy can be nested. Inside a scope, functions of other strategies are rejected.
 func (s *Strategy) Scope(fn func() error) (err error) {
 	return s.during(fn, cdist.Dist_scope_enter, cdist.Dist_scope_exit)
 }
@@ -42,13 +41,13 @@ func (s *Strategy) during(fn func() error, enter, exit func(int64) error) (err e
 	return fn()
 }
 
-// ScopeEnter puts the calling thread into the strategy's scope until ScopeExit; Scope does both. The goroutine is locked
-// to its thread in between.
+// ScopeEnter enters the strategy's scope on the calling thread until [Strategy.ScopeExit], and locks the
+// goroutine to this thread. [Strategy.Scope] does both.
 func (s *Strategy) ScopeEnter() error {
 	return s.lock(cdist.Dist_scope_enter)
 }
 
-// ScopeExit leaves the scope that this thread has entered last.
+// ScopeExit exits the scope that this thread entered last.
 func (s *Strategy) ScopeExit() error {
 	return s.unlock(cdist.Dist_scope_exit)
 }
@@ -82,18 +81,19 @@ func (s *Strategy) unlock(exit func(int64) error) error {
 	return nil
 }
 
-// Colocate runs fn while variables that its thread makes are placed with another (TensorFlow: colocate_vars_with). They
-// always are; what is checked is that they could be. Inside the strategy's scope or run.
+// Colocate runs fn while variables that its thread creates are declared to be on the device of another
+// variable (TensorFlow: colocate_vars_with). This does not change where variables are placed; it only checks
+// that colocation is possible. Call it inside the strategy's scope or a run.
 func (s *Strategy) Colocate(with *Value, fn func() error) error {
 	return s.during(fn, func(native int64) error { return s.colocate(native, with) }, cdist.Dist_colocate_exit)
 }
 
-// ColocateEnter begins what ColocateExit ends; Colocate does both.
+// ColocateEnter declares colocation like [Strategy.Colocate], until [Strategy.ColocateExit].
 func (s *Strategy) ColocateEnter(with *Value) error {
 	return s.lock(func(native int64) error { return s.colocate(native, with) })
 }
 
-// ColocateExit ends what this thread's latest ColocateEnter began.
+// ColocateExit ends the effect of this thread's latest [Strategy.ColocateEnter].
 func (s *Strategy) ColocateExit() error {
 	return s.unlock(cdist.Dist_colocate_exit)
 }
@@ -108,8 +108,9 @@ func (s *Strategy) colocate(native int64, with *Value) error {
 	return cdist.Dist_colocate_enter(native, value)
 }
 
-// SetStrategy makes a strategy the calling thread's own outside scopes, until another is set; nil, or a default
-// strategy: none any more. Call runtime.LockOSThread before, and set another before the strategy is closed.
+// SetStrategy sets the strategy that is current on the calling thread outside scopes, until another one is
+// set. nil, or a default strategy, removes it. Call [runtime.LockOSThread] before, and set another strategy
+// before this one is closed.
 func SetStrategy(s *Strategy) error {
 	var u uses
 	defer u.end()
@@ -120,16 +121,18 @@ func SetStrategy(s *Strategy) error {
 	return fromNative(cdist.Dist_set_strategy(native))
 }
 
-// GetStrategy is the strategy of the scope or function that this thread is in, else that of SetStrategy, else the
-// thread's default one, which ends with the thread and cannot be closed; nil where that could not be made.
+// GetStrategy returns the strategy of the scope or function that this thread is in. Otherwise it returns the
+// one set with [SetStrategy], or else the thread's default strategy, which is destroyed with the thread and
+// cannot be closed. It returns nil if the default strategy could not be created.
 func GetStrategy() *Strategy { return strategyOf(cdist.Dist_get_strategy()) }
 
-// HasStrategy says whether GetStrategy is not a default strategy.
+// HasStrategy reports whether [GetStrategy] returns a strategy that is not a default strategy.
 func HasStrategy() bool { return cdist.Dist_has_strategy() != 0 }
 
-// InCrossReplicaContext is true in a merge function, in a scope, and after SetStrategy.
+// InCrossReplicaContext reports whether this thread is in a merge function or a scope, or SetStrategy applies
+// to it.
 func InCrossReplicaContext() bool { return cdist.Dist_in_cross_replica_context() != 0 }
 
-// GetReplica is the replica whose function this thread is in; outside of all, the thread's default strategy's replica
-// 0, which meets nobody; nil in the cross-replica context.
+// GetReplica returns the replica whose function this thread is in. Outside all functions, it returns replica
+// 0 of the thread's default strategy, which has no peers. In cross-replica context, it returns nil.
 func GetReplica() *Replica { return replicaOf(cdist.Dist_get_replica()) }

@@ -10,43 +10,52 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// ClosureFunc is a function that workers run. arguments is what was scheduled with it, a value of kind NoneValue where that
-// was nil; it ends with the call, and so does the closure: Retain what is kept. The result is taken over; nil is nothing.
-// With an error, or a panic, nothing changes on any parameter server, and the coordinator hears its code and its text.
-// Values are made with GetStrategy.
+// ClosureFunc is a function that workers run for a [Coordinator]. arguments is the value that was scheduled
+// with it; it is of kind [NoneValue] if that was nil. Both arguments are valid only during the call; call
+// [Value.Retain] to keep a value. libdist takes ownership of the result; nil means no result. If the function
+// returns an error or panics, no parameter server changes anything, and the coordinator receives the code and
+// the text. Use [GetStrategy] to create values.
 type ClosureFunc = func(closure *Closure, arguments *Value) (*Value, error)
 
-// ServerUpdateFunc is how a parameter server changes variables that lie there alike, whose elements it writes; of a divided
-// variable it is called for each part. arguments is what was given with the update: of a divided variable, tensors in it that
-// have the variable's shape are the rows of this part. All of it ends with the call. With an error, or a panic, nothing has
-// changed. One call at a time is made, on any thread.
+// ServerUpdateFunc changes variables on a parameter server by writing their elements. The variables have the
+// same parts on the same servers; for divided variables, the function is called for each part. arguments is
+// the value that was passed with the update; tensors in it that have the shape of the divided variable are
+// replaced by the rows of this part. Everything is valid only during the call. If the function returns an
+// error or panics, nothing changes on this server. libdist makes one call at a time, on any thread.
 type ServerUpdateFunc = func(variables []RawTensor, arguments *Value) error
 
-// ServerOptions are the rare choices of NewServer and NewLocalServer.
+// ServerOptions configures [NewServer] and [NewLocalServer]. The zero value selects the defaults.
 type ServerOptions struct {
-	NumThreads      int           // closures that a worker runs at a time; 0: 1
-	BindAddress     string        // where it listens; "": DIST_BIND_ADDRESS, else the task's address in the cluster
-	StartTimeout    time.Duration // how long Join waits for a coordinator that has not come; 0: 600 s; NoTimeout: no limit
-	MaxMessageBytes int64         // of one message, and so of one part of a variable; 0: 1 GiB
+	NumThreads int // number of closures that a worker runs at the same time; 0 = default (1)
+	// address to listen on; "" = DIST_BIND_ADDRESS, or else the task's address in the cluster
+	BindAddress     string
+	StartTimeout    time.Duration // how long Join waits for a coordinator; 0 = default (600 s); NoTimeout = no limit
+	MaxMessageBytes int64         // maximum size of a message, and so of one part of a variable; 0 = default (1 GiB)
 }
 
-// Server is a task that a Coordinator gives work to, as tf.distribute.Server is: of job "ps", it keeps variables; of job
-// "worker", it runs closures. See libdist's headers, server.h, for what it reads of the environment, and for the rules.
+// A Server is a task to which a [Coordinator] sends work, like tf.distribute.Server. A task of job "ps" keeps
+// variables; a task of job "worker" runs closures.
 //
-//	server, err := dist.NewServer(nil, "", dist.TaskUnset, nil) // as TF_CONFIG says
+//	server, err := dist.NewServer(nil, "", dist.TaskUnset, nil) // from TF_CONFIG
 //	...
 //	err = server.Register("train", train)
 //	err = server.Start()
-//	err = server.Join(ctx) // until the coordinator says that it is over
+//	err = server.Join(ctx) // until the coordinator ends the job
 //	err = server.Close()
+//
+// Servers and coordinators communicate over gRPC. They read DIST_JOB_SECRET, DIST_TLS_CA,
+// DIST_TLS_CERTIFICATE, DIST_TLS_KEY, DIST_PLAINTEXT, DIST_BIND_ADDRESS, DIST_LEASE_SECONDS and
+// DIST_MODULE_FOLDER from the environment. All tasks need the same secret and the same lease. A server has
+// one coordinator in its lifetime.
 type Server struct {
 	object
 	serves atomic.Bool
 }
 
-// NewServer makes the server of a task, which listens from Start on. With port 0 the system chooses one. A nil cluster, ""
-// and TaskUnset are as TF_CONFIG says. options may be nil. One that was started goes on until Close, also where the program
-// forgets it.
+// NewServer returns the server of a task. It does not listen before [Server.Start]. With port 0, the system
+// chooses a port. A nil cluster, "" and [TaskUnset] select the task in TF_CONFIG. options may be nil. The
+// caller must close the server; a started server runs until Close, even if the program no longer refers to
+// it.
 func NewServer(cluster *ClusterSpec, job string, index int, options *ServerOptions) (*Server, error) {
 	var u uses
 	defer u.end()
@@ -56,8 +65,9 @@ func NewServer(cluster *ClusterSpec, job string, index int, options *ServerOptio
 	})
 }
 
-// NewLocalServer makes a server for trying things out: at 127.0.0.1, on a port that the system chooses at Start. A
-// coordinator may have it for any worker or parameter server of its cluster. options may be nil.
+// NewLocalServer returns a server for experiments, on 127.0.0.1 and a port that the system chooses at Start.
+// A coordinator can use it as any worker or parameter server of its cluster. options may be nil. The caller
+// must close the server.
 func NewLocalServer(options *ServerOptions) (*Server, error) {
 	var u uses
 	defer u.end()
@@ -102,14 +112,14 @@ type closureCall struct{ fn ClosureFunc }
 // serverUpdateCall is what an update function's token stands for.
 type serverUpdateCall struct{ fn ServerUpdateFunc }
 
-// Register offers a closure under a name of up to 255 bytes, before Start. With NumThreads it is called on several threads
-// at a time.
+// Register offers a closure under a name of up to 255 bytes. Call it before Start. If NumThreads is above 1,
+// the function is called on several threads at the same time.
 func (s *Server) Register(name string, fn ClosureFunc) error {
 	return s.register(name, registerIf(fn != nil, &closureCall{fn}), cdist.Dist_server_register)
 }
 
-// RegisterUpdate is Register of a function by which a parameter server changes variables: Closure.Update and
-// Coordinator.Update name it.
+// RegisterUpdate offers a function with which a parameter server changes variables, for [Closure.Update] and
+// [Coordinator.Update]. Call it before Start.
 func (s *Server) RegisterUpdate(name string, fn ServerUpdateFunc) error {
 	return s.register(name, registerIf(fn != nil, &serverUpdateCall{fn}), cdist.Dist_server_register_update)
 }
@@ -155,7 +165,7 @@ func (callbacks) Update_variables(token, variables, n, arguments int64) int {
 	return 0
 }
 
-// Start listens, and makes the threads that closures run on.
+// Start creates the threads that run closures, and listens.
 func (s *Server) Start() error {
 	var u uses
 	defer u.end()
@@ -171,17 +181,18 @@ func (s *Server) Start() error {
 	return fromNative(err)
 }
 
-// Target is where coordinators find the server: "grpc://host:port", with the port that the system has chosen; "" for nil and
-// for a closed one.
+// Target returns the address for coordinators, "grpc://host:port", with the port that the system has chosen;
+// "" for a nil or closed server.
 func (s *Server) Target() string {
 	var u uses
 	defer u.end()
 	return cdist.Dist_server_target(u.server(s))
 }
 
-// Join waits for the server's end: that of its coordinator, Stop or Close. ErrUnavailable: the coordinator has not been heard
-// of for two leases. ErrDeadlineExceeded: none has come within StartTimeout, or ctx had a deadline. The end of ctx ends the
-// wait alone: the server listens until Close.
+// Join waits until the coordinator ends the job, or until Stop or Close is called. It fails with
+// [ErrUnavailable] if the coordinator has been silent for two leases, and with [ErrDeadlineExceeded] if no
+// coordinator connected within StartTimeout or ctx reached its deadline. The end of ctx cancels only the
+// wait: the server listens until Close.
 func (s *Server) Join(ctx context.Context) error {
 	var u uses
 	defer u.end()
@@ -195,9 +206,10 @@ func (s *Server) Join(ctx context.Context) error {
 	})
 }
 
-// WriteTrace is what the server has done, as a trace: JSON of Chrome's trace-event format, for Perfetto. A worker has a row for
-// each thread, with closures and in them what they ask of parameter servers; a parameter server has one, with the calls to it.
-// Traces of a job's servers and of its coordinator can be joined.
+// WriteTrace returns a trace of what the server has done, in Chrome's trace-event format (JSON), for
+// Perfetto. A worker has one row per thread, with a slice for each closure that contains slices for its calls
+// to parameter servers. A parameter server has one row, with a slice for each call. The traces of a job's
+// servers and coordinator can be merged.
 func (s *Server) WriteTrace() (string, error) {
 	var u uses
 	defer u.end()
@@ -208,7 +220,7 @@ func (s *Server) WriteTrace() (string, error) {
 	return written(func(t cdist.Text) error { return t.Write_server_trace(native) })
 }
 
-// Stop ends Join, which returns nil.
+// Stop makes [Server.Join] return nil.
 func (s *Server) Stop() error {
 	var u uses
 	defer u.end()
@@ -219,9 +231,9 @@ func (s *Server) Stop() error {
 	return u.err
 }
 
-// Close ends the server: its coordinator loses it, Join returns, and the contexts of closures that run are over; it waits
-// until those have returned. Inside one of the server's closures it fails with ErrFailedPrecondition, and the server goes on.
-// Closing twice, and nil, are fine.
+// Close stops the server: its coordinator loses it, Join returns, and the contexts of running closures end.
+// Close waits until those closures have returned. Inside one of the server's functions, it fails with
+// [ErrFailedPrecondition], and the server continues. Closing a nil or closed server does nothing.
 func (s *Server) Close() error {
 	if s == nil {
 		return nil

@@ -75,13 +75,14 @@ func (i *insiders) ids() []int {
 	return slices.Compact(all)
 }
 
-// Shutdown ends the strategy whatever its replicas do: it refuses new calls, cancels the run that is under way, those that
-// wait, and calls that wait for other workers, and waits for their functions until ctx is over. nil: all is gone. Otherwise the strategy is closed too, and
-// the error, with the context's and its cause, names the replicas whose functions have not returned: collectives in them
-// fail, and what they use stays until they return.
+// Shutdown closes the strategy even if replica functions do not return. It rejects new calls, cancels runs in
+// progress, queued runs, and calls that wait for other workers, and waits for their functions until ctx ends.
+// If Shutdown returns nil, all functions have returned. If ctx ends first, the strategy is closed too, and
+// the error wraps that of the context and names the replicas whose functions are still running: their
+// collectives fail, and everything that they use stays valid until they return.
 //
-// It fails with ErrFailedPrecondition inside a function of a replica, or in the strategy's scope, and where another call
-// that was given a function has not returned by the end of ctx: then the strategy is as it was.
+// Shutdown fails with [ErrFailedPrecondition], and leaves the strategy open, inside a function of a replica
+// or in the strategy's scope, and if another call that runs a callback has not returned when ctx ends.
 func (s *Strategy) Shutdown(ctx context.Context) error {
 	if s == nil {
 		return nil

@@ -14,55 +14,68 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Options of New; zero fields mean the default.
+// Options configures [New]. The zero value selects the defaults.
 type Options struct {
-	Kind            Kind
-	Replicas        int // 0: as many as this process may use CPUs
-	Threads         Threads
-	Placement       Placement
-	Timeout         time.Duration // longest wait for a peer in one collective; 0: 600 s; NoTimeout: no limit
-	Devices         []string      // names in replica order, "CPU:1" or longer; nil: CPU:0, CPU:1, ...
-	ParameterDevice string        // central storage: where variables are; "": CPU:0
+	Kind      Kind
+	Replicas  int // 0 = number of CPUs available to the process
+	Threads   Threads
+	Placement Placement
+	// longest wait for a peer in one collective; 0 = default (600 s); NoTimeout = no limit
+	Timeout         time.Duration
+	Devices         []string // device names in replica order, "CPU:1" or longer; nil = CPU:0, CPU:1, ...
+	ParameterDevice string   // CentralStorage: device that holds the variables; "" = CPU:0
 	Communication   *CommunicationOptions
-	CrossDevice     *CrossDevice       // who reduces values from outside; nil: CrossDeviceDefault
-	Functions       *StrategyFunctions // a strategy of the program's own; Kind is then 0
-	// Mesh: which devices are whose, and so how many replicas and logical devices there are.
-	DeviceAssignment    *DeviceAssignment
-	Axes                []MeshAxis // Mesh: of a replica's logical devices, the last running fastest; nil: see DeviceAxis
-	UseSPMDPartitioning bool       // Mesh: one program for all devices: AssignToLogicalDevice is refused
-	// ClusterResolver describes the cluster, for Strategy.ClusterResolver. MultiWorkerMirrored: where the strategy is in
-	// it, nil being TF_CONFIG; every other kind stays of one process.
+	CrossDevice     *CrossDevice       // implementation for reducing values outside runs; nil = default
+	Functions       *StrategyFunctions // the program's own strategy; Kind must be 0
+	// DeviceAssignment assigns devices to replicas, for a Mesh. It sets the number of replicas and of logical
+	// devices.
+	DeviceAssignment *DeviceAssignment
+	// Mesh: axes of a replica's logical devices, the last one varying fastest; nil = see DeviceAxis
+	Axes                []MeshAxis
+	UseSPMDPartitioning bool // Mesh: one program runs on all devices; AssignToLogicalDevice is then rejected
+	// ClusterResolver describes the cluster; Strategy.ClusterResolver returns it. For MultiWorkerMirrored it
+	// gives this worker's place in the cluster, and for ParameterServer it lists the servers; nil selects
+	// TF_CONFIG. Strategies of other kinds stay within one process.
 	ClusterResolver   *ClusterResolver
-	Network           *Network  // MultiWorkerMirrored: how the other workers are reached; nil: as Transport says
-	Transport         Transport // MultiWorkerMirrored: how workers that are other processes are reached
-	Reform            Reform    // MultiWorkerMirrored: when its workers re-form
-	ReplicasOfWorkers []int     // MultiWorkerMirrored: how many each has; nil: all as many as this one
-	StagingBytes      int64     // MultiWorkerMirrored: most of tensors on their way at a time, with the same bits; 0: 64 MiB
-	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
+	Network           *Network  // MultiWorkerMirrored: connects workers within one process; nil = use Transport
+	Transport         Transport // MultiWorkerMirrored: transport between workers that are processes
+	Reform            Reform    // MultiWorkerMirrored: when the workers re-form
+	ReplicasOfWorkers []int     // MultiWorkerMirrored: replicas of each worker; nil = as many as this worker
+	// MultiWorkerMirrored: maximum size of tensor data in transit at a time, in bytes; 0 = default (64 MiB)
+	StagingBytes int64
+	// Log receives libdist's log lines, on any thread. It must not call libdist. If it is nil, there are no log
+	// lines.
 	Log func(level LogLevel, message string)
-	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
-	// runtime.Goexit (t.FailNow, t.Fatal): the replica has failed then. It makes a run some 50 us longer. DefaultChoice:
-	// Yes in a program of `go test`, else No; a benchmark of short runs says No. Goroutines need it not.
+	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that
+	// runtime.Goexit (t.FailNow, t.Fatal) in the function makes the replica fail instead of ending the process.
+	// A run takes about 50 µs longer. DefaultChoice means Yes in a test binary and No elsewhere; set No to
+	// benchmark short runs. Runs with Goroutines do not need it.
 	HopGoroutine Choice
-	// CPUs are where libdist's threads may be, by the system's numbers: Placement chooses among them, and Replicas: 0 counts
-	// them. Goroutines are not libdist's. nil: the affinity mask of the calling goroutine's thread.
+	// CPUs lists the CPUs, by the system's numbers, on which libdist's threads may run. Placement chooses among
+	// them, and Replicas: 0 counts them. It does not affect goroutines. If it is nil, the affinity mask of the
+	// calling goroutine's thread applies.
 	CPUs []int
-	// MoveHostThreads lets libdist move the thread of a goroutine that is a replica, where it keeps meeting another replica
-	// on its CPU, to one that no replica is on. Where the thread may run stays as it is. Explain says how often it could.
+	// MoveHostThreads lets libdist move the thread of a goroutine that is a replica, if it repeatedly shares a
+	// CPU with another replica, to a CPU without a replica. The thread's affinity mask does not change. Explain
+	// reports how often a move would have helped.
 	MoveHostThreads bool
-	RecordedEvents  int       // how many events of each replica WriteTrace has: at most 1<<20, rounded up to a power of two; 0: 1,024
-	StackSize       int64     // of each of libdist's threads, in bytes; 0: the system's default
-	AsyncBytes      int64     // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
-	Budget          *Budget   // whose threads its runs and requests take, as other strategies' do; nil: they begin whatever others do
-	Executor        *Executor // the program's goroutines share loops; nil: oneTBB's threads do
-	// HelperThreads: with Goroutines, whether oneTBB's threads may help, as with other strategies.
+	// events of each replica that WriteTrace has, at most 1<<20, rounded up to a power of two; 0 = default
+	// (1024)
+	RecordedEvents int
+	StackSize      int64 // stack size of each libdist thread, in bytes; 0 = system default
+	// memory limit for queued asynchronous collectives; 0 = 64 MiB, or 2 MiB per replica if that is more
+	AsyncBytes int64
+	Budget     *Budget   // limit on threads shared with other strategies; nil = no limit
+	Executor   *Executor // goroutines for loops; nil = oneTBB threads
+	// HelperThreads allows oneTBB threads to help if Threads is Goroutines. With other Threads they always may.
 	HelperThreads bool
-	// Numerics says what the bits of sums depend on where a call has no WithNumerics, and those of sums from outside:
-	// Reduce and the like, and variables.
+	// Numerics selects the order of additions in sums, for collectives without WithNumerics and for sums outside
+	// runs: Reduce and similar methods, and variables.
 	Numerics Numerics
 }
 
-// Strategy holds R replicas. Its methods may be called from several goroutines.
+// A Strategy holds R replicas and the threads that run them. Several goroutines may call its methods at the
+// same time.
 type Strategy struct {
 	object
 	replicas int // of all workers, before the first Reform
@@ -143,7 +156,8 @@ func (h *holdings) end(window func(variable int64)) {
 // strategies finds the *Strategy of a handle again.
 var strategies sync.Map // int64 to weak.Pointer[Strategy]
 
-// New makes a strategy and its threads, which sleep until the first run. Close it.
+// New returns a new strategy and creates its threads, which sleep until the first run. The caller must close
+// the strategy.
 func New(options Options) (*Strategy, error) {
 	var u uses
 	defer u.end()
@@ -256,10 +270,11 @@ func strategyOf(native int64) *Strategy {
 	return s
 }
 
-// Close ends the strategy's threads. It fails with ErrFailedPrecondition while a run is under way, or another call that was
-// given a function, or while groups or works are left: then the strategy is as it was. It waits for other calls, which are
-// short, and does nothing on a closed strategy. Values, variables and datasets made with it stay readable. Shutdown ends
-// the runs, too.
+// Close closes the strategy and ends its threads. It fails with [ErrFailedPrecondition], and leaves the
+// strategy unchanged, if a run or another call that runs a callback is in progress, or if groups or works
+// still exist. Close waits for other calls, which are short. Values, variables and datasets of the strategy
+// stay readable. Closing a nil or closed strategy does nothing. [Strategy.Shutdown] also ends runs in
+// progress.
 func (s *Strategy) Close() error {
 	if s == nil {
 		return nil
@@ -357,7 +372,7 @@ func (s *Strategy) numLocal() int {
 	return s.local
 }
 
-// NumReplicas is how many replicas are in sync, those of all workers; 0 for nil.
+// NumReplicas returns the number of replicas in sync, over all workers; 0 for nil.
 func (s *Strategy) NumReplicas() int {
 	if s == nil {
 		return 0
@@ -372,14 +387,15 @@ func (s *Strategy) NumReplicas() int {
 	return s.replicas
 }
 
-// Kind says how values and variables are placed; -1 for nil and for a closed strategy.
+// Kind returns the strategy's kind, which determines where values and variables are placed. It returns -1 for
+// a nil or closed strategy.
 func (s *Strategy) Kind() Kind {
 	var u uses
 	defer u.end()
 	return Kind(cdist.Dist_strategy_kind(u.strategy(s)))
 }
 
-// Device is the name of a replica's device, in full: "/job:localhost/replica:0/task:0/device:CPU:1".
+// Device returns the full name of a replica's device, such as "/job:localhost/replica:0/task:0/device:CPU:1".
 func (s *Strategy) Device(replicaID int) (name string, err error) {
 	var u uses
 	defer u.end()
@@ -391,7 +407,8 @@ func (s *Strategy) Device(replicaID int) (name string, err error) {
 	return name, err
 }
 
-// ParameterDevice is as Device, of the devices that variables are on: one for central storage, else the replicas'.
+// ParameterDevice returns the full name of a device that holds variables: the single device of central
+// storage, or else the device of the replica with the given index.
 func (s *Strategy) ParameterDevice(index int) (name string, err error) {
 	var u uses
 	defer u.end()
@@ -403,10 +420,11 @@ func (s *Strategy) ParameterDevice(index int) (name string, err error) {
 	return name, err
 }
 
-// Cancel ends the run that is under way: every replica that waits in a collective, now or later in that run, gets
-// ErrCancelled, and so does Run once the replica functions are back. What waits for other workers from outside of runs, as
-// Reduce or a step of a dataset, ends so too: context.AfterFunc(ctx, func() { strategy.Cancel() }) lets it heed a context.
-// No run, and nobody who waits: nothing happens.
+// Cancel cancels the run in progress. Every replica that waits in a collective, now or later in that run,
+// gets [ErrCancelled], and so does Run after the replica functions have returned. Calls outside runs that
+// wait for other workers, such as Reduce or a step of a dataset, are cancelled too. To end such a call with a
+// context, use context.AfterFunc(ctx, func() { strategy.Cancel() }). If nothing is in progress, Cancel does
+// nothing.
 func (s *Strategy) Cancel() error {
 	var u uses
 	defer u.end()

@@ -12,18 +12,18 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// SubmitOptions are the rare choices of Submit.
+// SubmitOptions configures [Strategy.Submit]. The zero value selects the defaults.
 type SubmitOptions struct {
-	Priority int           // PriorityMin .. PriorityMax: the greater comes first; runs have 0
-	Timeout  time.Duration // until its end, from now; 0: as long as the context allows
-	// Completions gets the request when it has ended. One queue of libdist's is emptied into the channels of all requests: a
-	// channel that is full keeps nobody waiting, but what it has no room for comes later, in any order.
+	Priority int           // PriorityMin to PriorityMax; higher priorities run first, and runs have priority 0
+	Timeout  time.Duration // time limit from now to completion; 0 = only the context's
+	// Completions receives the completed request. A full channel does not block other channels; requests for
+	// which it has no room arrive later, in any order.
 	Completions chan<- *Request
-	UserData    any   // for Request.UserData
-	RequestID   int64 // in traces, to find it there; 0: libdist numbers them from 1 on
+	UserData    any   // returned by Request.UserData
+	RequestID   int64 // id in traces; 0 = libdist assigns 1, 2, 3, ...
 }
 
-// Request is a function that one replica runs. Any goroutine may use it.
+// A Request is a function that one replica runs; see [Strategy.Submit]. Any goroutine may use it.
 type Request struct {
 	strategy *Strategy
 	ctx      context.Context
@@ -40,18 +40,21 @@ type Request struct {
 	work int64 // 0: it has ended
 }
 
-// Submit has fn called once, on one replica that is free, and returns at once. Requests and runs share the replicas by one
-// queue: the greater priority comes first, and within a priority who came first.
+// Submit schedules one call of fn on the next idle replica and returns immediately. Requests and runs share
+// the replicas through one queue, which is ordered by priority, then by arrival.
 //
-// Inside fn the replica is alone: ParallelFor, RunOnDevices and questions about it work; collectives, groups and merge
-// functions are ErrFailedPrecondition. What fn returns, or its panic, is this request's failure, and of no other.
+// Inside fn, the replica works alone: ParallelFor, RunOnDevices and methods that describe the replica work,
+// while collectives, groups and merge calls fail with [ErrFailedPrecondition]. If fn fails or panics, only
+// this request fails.
 //
-// The end of ctx ends the request: at once where it is queued; where fn runs, Replica.Check says so, and so do collectives
-// of its logical devices. It has ended when fn has returned. A deadline is the request's time-out.
+// The end of ctx cancels the request. If it is queued, it completes at once. If fn is running,
+// [Replica.Check] and the collectives of logical devices fail, and the request completes when fn returns. A
+// deadline of ctx is the deadline of the request.
 //
-// ErrResourceExhausted says that the queue is full (InstancesOptions.MaxQueued), ErrUnavailable that the instances close, or
-// have been closed. The first Submit opens them: OpenInstances, which says which strategies have none. No goroutine
-// waits for a request that is under way.
+// Submit fails with [ErrResourceExhausted] if the queue is full (InstancesOptions.MaxQueued), and with
+// [ErrUnavailable] if the instances are closing or closed. If the instances are not open, the first Submit
+// opens them; [Strategy.OpenInstances] states which strategies cannot have instances. A request in progress
+// occupies no goroutine.
 func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOptions) (*Request, error) {
 	r := &Request{strategy: s, ctx: contextOr(ctx), fn: fn, options: options, done: make(chan struct{})}
 	if over(r.ctx) {
@@ -114,7 +117,8 @@ func refused(ctx context.Context) error {
 	return report
 }
 
-// Done is closed when the request has ended; Err says how.
+// Done returns a channel that is closed when the request has completed. [Request.Err] then returns its
+// result.
 func (r *Request) Done() <-chan struct{} {
 	if r == nil {
 		return nil
@@ -122,7 +126,8 @@ func (r *Request) Done() <-chan struct{} {
 	return r.done
 }
 
-// Err is how the request has ended: nil, what its function returned, or an *Error of libdist's; nil, too, before its end.
+// Err returns the result of a completed request: nil, the error that its function returned, or an [*Error].
+// It returns nil before the request has completed.
 func (r *Request) Err() error {
 	select {
 	case <-r.Done():
@@ -132,8 +137,9 @@ func (r *Request) Err() error {
 	}
 }
 
-// Wait waits until the request has ended, and says how, as Err; the end of ctx ends the wait, and the request goes on.
-// Not inside a replica of the same strategy, which the request may need.
+// Wait waits until the request has completed and returns its result, like [Request.Err]. The end of ctx ends
+// the wait; the request continues. Do not call Wait inside a replica of the same strategy, because the
+// request may need that replica.
 func (r *Request) Wait(ctx context.Context) error {
 	if r == nil {
 		return newError(ErrInvalidArgument, "the request is nil: Strategy.Submit gives one")
@@ -157,8 +163,9 @@ func waitFor(ctx context.Context, done <-chan struct{}, how *error, words string
 	}
 }
 
-// Cancel ends the request with ErrCancelled: at once where it is queued; where its function runs, Replica.Check says so. One
-// that has ended is as it was.
+// Cancel completes the request with [ErrCancelled]: at once if it is queued. If its function is running,
+// [Replica.Check] fails there, and the request completes when the function returns. Cancel does nothing if
+// the request has completed.
 func (r *Request) Cancel() { r.cancel() }
 
 func (r *Request) cancel() (asked bool) {
@@ -222,7 +229,7 @@ func cancelRequests(s *Strategy) (n int64) {
 	return n
 }
 
-// UserData is that of SubmitOptions; nil for nil.
+// UserData returns the UserData of the [SubmitOptions]; nil for a nil request.
 func (r *Request) UserData() any {
 	if r == nil {
 		return nil

@@ -6,22 +6,23 @@ import (
 	"unsafe"
 )
 
-// Tensor is a view of a slice: dimensions of Shape[i] elements, Strides[i] elements apart.
+// A Tensor is a view of a slice: Shape[i] elements in dimension i, Strides[i] elements apart.
 type Tensor[T Element] struct {
 	Data    []T
-	Shape   []int // nil: one dimension, all of Data; []int{} (Scalar): none, one element
-	Strides []int // nil: row-major without gaps; none is negative
+	Shape   []int // nil = one dimension with all of Data; []int{} (Scalar) = no dimensions, one element
+	Strides []int // nil = row-major without gaps; must not be negative
 
 	owner *object // of memory that is libdist's
 }
 
-// Of is the tensor of a slice: with these dimensions, or with one where there are none.
+// Of returns a tensor of a slice, with the given dimensions. Without dimensions, the tensor has one, with all
+// elements.
 func Of[T Element](data []T, shape ...int) Tensor[T] { return Tensor[T]{Data: data, Shape: shape} }
 
-// Scalar is a tensor of no dimensions; what is written to it is in Data[0].
+// Scalar returns a tensor without dimensions. A call that writes to the tensor stores the result in Data[0].
 func Scalar[T Element](value T) Tensor[T] { return Tensor[T]{Data: []T{value}, Shape: []int{}} }
 
-// Len is how many elements the tensor has.
+// Len returns the number of elements of the tensor.
 func (t Tensor[T]) Len() int {
 	if t.Shape == nil {
 		return len(t.Data)
@@ -33,26 +34,26 @@ func (t Tensor[T]) Len() int {
 	return n
 }
 
-// Array is a tensor of any element type: a Tensor[T], or a RawTensor.
+// Array is a tensor of any element type: a [Tensor] or a [RawTensor].
 type Array interface {
 	// Raw is the tensor by its bytes, without a copy.
 	Raw() RawTensor
 }
 
-// RawTensor is a tensor whose element type is known when the program runs.
+// A RawTensor is a tensor whose element type is known only at run time.
 type RawTensor struct {
 	DType   DType
-	Shape   []int  // []int{}: no dimensions, one element; never nil in what libdist gives
-	Strides []int  // in elements; nil: row-major without gaps
-	Data    []byte // the elements, in the machine's byte order
+	Shape   []int  // []int{} = no dimensions, one element; never nil in tensors that libdist returns
+	Strides []int  // in elements; nil = row-major without gaps
+	Data    []byte // elements, in the byte order of the machine
 
 	owner *object
 }
 
-// Raw is t itself.
+// Raw returns t.
 func (t RawTensor) Raw() RawTensor { return t }
 
-// Raw is the tensor by its bytes, without a copy.
+// Raw returns the tensor as a [RawTensor], without copying it.
 func (t Tensor[T]) Raw() RawTensor {
 	raw := RawTensor{DType: DTypeOf[T](), Shape: t.Shape, Strides: t.Strides, Data: bytesOf(t.Data), owner: t.owner}
 	if raw.Shape == nil {
@@ -61,7 +62,8 @@ func (t Tensor[T]) Raw() RawTensor {
 	return raw
 }
 
-// As is a tensor of any type as one of T, without a copy; ErrInvalidArgument where its elements are others.
+// As returns a tensor of any type as a tensor of T, without copying it. It fails with [ErrInvalidArgument] if
+// the tensor has another element type.
 func As[T Element](a Array) (Tensor[T], error) {
 	if a == nil {
 		return Tensor[T]{}, newError(ErrInvalidArgument, "the tensor is nil")

@@ -4,8 +4,9 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Topology says where devices are: positions (x, y, z, core) of a mesh, each device in a task. Coordinates are slices of
-// four; -1 is the last one in its direction, -2 the one before it.
+// A Topology describes the positions (x, y, z, core) of devices in a mesh, and the task of each device.
+// Coordinates are slices of four numbers. A coordinate of -1 is the last one in its direction, and -2 is the
+// one before it.
 type Topology struct {
 	object
 	of *DeviceAssignment // whose it is, where it is borrowed
@@ -20,8 +21,10 @@ func ownTopology(native int64, err error) (*Topology, error) {
 	return t, nil
 }
 
-// NewTopology makes a topology by hand: deviceCoordinates[task][device] is where that device is. All tasks have equally
-// many. Positions may be without a device; of two devices at one position the later one is there.
+// NewTopology returns a topology with explicit coordinates: deviceCoordinates[task][device] is the position
+// of that device. All tasks must have the same number of devices. Positions without a device are allowed. If
+// two devices have the same position, the later one takes it. Here and in the functions below, the caller
+// must close the topology.
 func NewTopology(meshShape []int, deviceCoordinates [][][]int) (*Topology, error) {
 	coordinates, devices, err := flat(deviceCoordinates, len(meshShape), "task", "device")
 	if err != nil {
@@ -38,7 +41,8 @@ func NewTopology(meshShape []int, deviceCoordinates [][][]int) (*Topology, error
 	return ownTopology(out, err)
 }
 
-// TopologyFromSerialized makes a topology of what Serialized gave, here or in TensorFlow: a TopologyProto.
+// TopologyFromSerialized returns a topology from the bytes of a TopologyProto, as returned by
+// [Topology.Serialized] or written by TensorFlow.
 func TopologyFromSerialized(serialized []byte) (*Topology, error) {
 	numbers := make([]int64, len(serialized))
 	for i, b := range serialized {
@@ -49,15 +53,16 @@ func TopologyFromSerialized(serialized []byte) (*Topology, error) {
 	return ownTopology(out, err)
 }
 
-// TopologyFromHost makes a topology of the CPUs that this process may use. x: package; y: NUMA domain in it; z: core
-// in that; core: hardware thread of the core.
+// TopologyFromHost returns a topology of the CPUs that this process may use: x is the package, y the NUMA
+// domain in it, z the core in that, and core the hardware thread of the core.
 func TopologyFromHost() (*Topology, error) {
 	var out int64
 	err := cdist.Dist_topology_from_host(nil, &out)
 	return ownTopology(out, err)
 }
 
-// Close gives the topology up; assignments made with it go on. Closing twice, and nil, are fine.
+// Close releases the topology. Assignments that use it keep it. Closing a nil or closed topology does
+// nothing.
 func (t *Topology) Close() error {
 	if t != nil {
 		t.close()
@@ -72,28 +77,28 @@ func (u *uses) topology(t *Topology) int64 {
 	return u.take(&t.object, "topology")
 }
 
-// MeshRank is the number of dimensions of the mesh, 4; 0 for nil and for a closed one.
+// MeshRank returns the number of dimensions of the mesh, 4; 0 for a nil or closed topology.
 func (t *Topology) MeshRank() int {
 	var u uses
 	defer u.end()
 	return cdist.Dist_topology_mesh_rank(u.topology(t))
 }
 
-// NumTasks is the number of tasks; 0 for nil and for a closed one.
+// NumTasks returns the number of tasks; 0 for a nil or closed topology.
 func (t *Topology) NumTasks() int {
 	var u uses
 	defer u.end()
 	return cdist.Dist_topology_num_tasks(u.topology(t))
 }
 
-// NumDevicesPerTask is the number of devices of each task; 0 for nil and for a closed one.
+// NumDevicesPerTask returns the number of devices of each task; 0 for a nil or closed topology.
 func (t *Topology) NumDevicesPerTask() int {
 	var u uses
 	defer u.end()
 	return cdist.Dist_topology_num_devices_per_task(u.topology(t))
 }
 
-// NumMissingDevices is the number of positions without a device; 0 for nil and for a closed one.
+// NumMissingDevices returns the number of positions without a device; 0 for a nil or closed topology.
 func (t *Topology) NumMissingDevices() int {
 	var u uses
 	defer u.end()
@@ -112,24 +117,26 @@ func (t *Topology) list(read func(numbers cdist.Numbers, native int64)) []int {
 	return numbers
 }
 
-// MeshShape is the size of the mesh in each direction; empty for nil and for a closed one, here as below.
+// MeshShape returns the size of the mesh in each direction. This and the following lists are empty for a nil
+// or closed topology.
 func (t *Topology) MeshShape() []int {
 	return t.list(func(n cdist.Numbers, native int64) { n.Topology_mesh_shape(native) })
 }
 
-// DeviceCoordinates are where each device is, as it was given: [task][device].
+// DeviceCoordinates returns the position of each device, as it was given: [task][device].
 func (t *Topology) DeviceCoordinates() [][][]int {
 	all := t.list(func(n cdist.Numbers, native int64) { n.Topology_device_coordinates(native) })
 	return nested(all, t.NumTasks(), t.NumDevicesPerTask(), t.MeshRank())
 }
 
-// MissingDevices are the positions without a device, row-major.
+// MissingDevices returns the positions without a device, in row-major order.
 func (t *Topology) MissingDevices() [][]int {
 	all := t.list(func(n cdist.Numbers, native int64) { n.Topology_missing_devices(native) })
 	return nested(all, 1, t.NumMissingDevices(), t.MeshRank())[0]
 }
 
-// Serialized is the topology as a TopologyProto, in TensorFlow's bytes; one that was made of bytes has those.
+// Serialized returns the topology as a TopologyProto, with the same bytes that TensorFlow writes. A topology
+// that was created from bytes returns those bytes.
 func (t *Topology) Serialized() []byte {
 	numbers := t.list(func(n cdist.Numbers, native int64) { n.Topology_serialized(native) })
 	serialized := make([]byte, len(numbers))
@@ -160,17 +167,18 @@ func (t *Topology) numberAt(coordinates []int, ask func(native int64, position [
 	return int(out), fromNative(err)
 }
 
-// TaskAt is the task that the device at a position belongs to; -1 where it is missing.
+// TaskAt returns the task of the device at a position, or -1 if the device is missing.
 func (t *Topology) TaskAt(coordinates []int) (int, error) {
 	return t.numberAt(coordinates, cdist.Dist_topology_task_at)
 }
 
-// DeviceAt is which device of its task is at a position; -1 where it is missing.
+// DeviceAt returns the index, within its task, of the device at a position, or -1 if the device is missing.
 func (t *Topology) DeviceAt(coordinates []int) (int, error) {
 	return t.numberAt(coordinates, cdist.Dist_topology_device_at)
 }
 
-// CPUAt is which CPU, by the system's number, is the device at a position of TopologyFromHost; -1 where it is missing.
+// CPUAt returns the system's number of the CPU at a position of a topology made by [TopologyFromHost], or -1
+// if it is missing.
 func (t *Topology) CPUAt(coordinates []int) (int, error) {
 	return t.numberAt(coordinates, cdist.Dist_topology_cpu_at)
 }
@@ -186,18 +194,19 @@ func (t *Topology) nameAt(coordinates []int, job string,
 	return nameIn(job, func(room []byte) error { return ask(native, position, job, room, int64(len(room))) })
 }
 
-// DeviceNameAt is the name of the device at a position: "/job:worker/task:0/device:TPU:1"; with "" as job
-// "/task:0/device:TPU:1".
+// DeviceNameAt returns the name of the device at a position: "/job:worker/task:0/device:TPU:1", or
+// "/task:0/device:TPU:1" if job is "".
 func (t *Topology) DeviceNameAt(coordinates []int, job string) (string, error) {
 	return t.nameAt(coordinates, job, cdist.Dist_topology_device_name_at)
 }
 
-// HostNameAt is the name of the host of the device at a position: "/job:worker/task:0/device:CPU:0".
+// HostNameAt returns the name of the host of the device at a position: "/job:worker/task:0/device:CPU:0".
 func (t *Topology) HostNameAt(coordinates []int, job string) (string, error) {
 	return t.nameAt(coordinates, job, cdist.Dist_topology_host_name_at)
 }
 
-// Explain says what the topology is, and of a host's how that was found: lines of "subject: words", for people.
+// Explain returns a description of the topology, as lines of the form "subject: words" for people to read.
+// For the topology of a host, it includes how the host was detected.
 func (t *Topology) Explain() (string, error) {
 	var u uses
 	defer u.end()

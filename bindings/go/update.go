@@ -4,26 +4,27 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// UpdateFunc changes one copy of a variable. args is a list that holds this copy's components; it ends with the call, and
-// so does the view of the copy. Several copies may be changed at the same time.
+// UpdateFunc changes one copy of a variable. args is a list of this copy's components. Both are valid only
+// during the call. Several copies may be changed at the same time.
 type UpdateFunc = func(copy RawTensor, args *Value) error
 
-// UpdatePlace is what one call of an UpdateValuesFunc is for.
+// An UpdatePlace describes the copy for which an [UpdateValuesFunc] is called.
 type UpdatePlace struct {
-	Replica int       // whose copy it is; -1: no replica's in particular, as central storage's
-	Device  string    // its name, as ParameterDevice; "" for the default strategy
-	Copy    RawTensor // to be changed; without a DType in UpdateNonSlot
+	Replica int       // replica that owns the copy; -1 = no single replica, as with central storage
+	Device  string    // name of the copy's device, in the form of ParameterDevice; "" for the default strategy
+	Copy    RawTensor // the copy to change; its DType is 0 in UpdateNonSlot
 }
 
-// UpdateValuesFunc changes one copy of a variable, with named arguments and a result. It is called in the cross-replica
-// context, in the strategy's scope, and may reduce and run there. args and kwargs end with the call; the result is taken
-// over.
+// UpdateValuesFunc changes one copy of a variable, with named arguments and a result. It is called in
+// cross-replica context, in the strategy's scope, and may reduce values and start runs. args and kwargs hold
+// this copy's components and are valid only during the call. libdist takes ownership of the result.
 type UpdateValuesFunc = func(place UpdatePlace, args, kwargs *Value) (*Value, error)
 
-// UpdateOptions are the rare choices of UpdateValues and its like.
+// UpdateOptions configures [Strategy.UpdateValues] and the other methods with an [UpdateValuesFunc].
 type UpdateOptions struct {
-	Kwargs *Value // a dictionary of named arguments
-	// Ungrouped: each leaf of the result becomes a tuple of what the calls gave, one where all gave one object.
+	Kwargs *Value // dictionary of named arguments; may be nil
+	// Ungrouped makes each leaf of the result a tuple of the results of all calls, or a single result if all
+	// calls returned the same object.
 	Ungrouped bool
 }
 
@@ -64,8 +65,8 @@ func (callbacks) Update_values(token int64, replica int, device string, copy, ar
 	})
 }
 
-// Update calls fn on every copy of a variable, with that replica's components of args (a list or tuple, or nil), some at
-// the same time.
+// Update calls fn on every copy of a variable with that replica's components of args, which is a list, a
+// tuple or nil. Several calls can run at the same time.
 func (s *Strategy) Update(v *Variable, fn UpdateFunc, args *Value) error {
 	var u uses
 	defer u.end()
@@ -79,8 +80,9 @@ func (s *Strategy) Update(v *Variable, fn UpdateFunc, args *Value) error {
 	return c.own(cdist.Dist_update(strategy, variable, token, handle))
 }
 
-// UpdateValues is Update with named arguments and results: one call after another, on the caller's thread. The results
-// merge, mirrored where they differ; nil where no call gave one. options may be nil.
+// UpdateValues calls fn, with named arguments and a result, on every copy of a variable, one after another on
+// the calling thread. The results are merged, and mirrored if they differ. The result is nil if no call
+// returned one; otherwise the caller must close it. options may be nil.
 func (s *Strategy) UpdateValues(v *Variable, fn UpdateValuesFunc, args *Value, options *UpdateOptions) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -91,7 +93,8 @@ func (s *Strategy) UpdateValues(v *Variable, fn UpdateValuesFunc, args *Value, o
 		})
 }
 
-// UpdateNonSlot is UpdateValues of what is no variable: once for each device that variables are on.
+// UpdateNonSlot calls fn once for each device that holds variables, like [Strategy.UpdateValues] but without
+// a variable.
 func (s *Strategy) UpdateNonSlot(fn UpdateValuesFunc, args *Value, options *UpdateOptions) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -102,8 +105,9 @@ func (s *Strategy) UpdateNonSlot(fn UpdateValuesFunc, args *Value, options *Upda
 		})
 }
 
-// Update is Strategy.UpdateValues from inside replicas: all of them meet, what they give as arguments is merged, and
-// replica 0's function is used. The result is this replica's component.
+// Update updates a variable from inside replicas, like [Strategy.UpdateValues]. All replicas must call it
+// together. Their arguments are merged, and replica 0's function is used. The result is this replica's
+// component, which the caller must close.
 func (r *Replica) Update(v *Variable, fn UpdateValuesFunc, args *Value, options *UpdateOptions) (*Value, error) {
 	var u uses
 	defer u.end()

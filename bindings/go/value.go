@@ -9,8 +9,9 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Value is a tensor, or a list, tuple or dictionary of values, or one value for each replica, or something else that
-// runs pass through. It is immutable. Every *Value has a reference of its own: Close gives it up.
+// A Value is a tensor, a list, tuple or dictionary of values, one value for each replica, or another kind of
+// data that runs pass through. It is immutable. Every *Value holds a reference of its own, which Close
+// releases.
 type Value struct {
 	object
 	taken *taken // of a value that ends with a function of the program's, or with a loop's body
@@ -103,7 +104,7 @@ func (v *Value) with(call func(native int64) error) error {
 	return call(native)
 }
 
-// Close gives the value up; values that it is a part of keep it. Closing twice, and nil, are fine.
+// Close releases the value. Values that contain it keep it. Closing a nil or closed value does nothing.
 func (v *Value) Close() error {
 	if v == nil {
 		return nil
@@ -115,7 +116,8 @@ func (v *Value) Close() error {
 	return nil
 }
 
-// Retain is the same value once more, with an end of its own; nil for nil and for a closed one.
+// Retain returns a new reference to the same value, which the caller must close. It returns nil for a nil or
+// closed value.
 func (v *Value) Retain() *Value {
 	var again *Value
 	_ = v.with(func(native int64) error {
@@ -125,7 +127,7 @@ func (v *Value) Retain() *Value {
 	return again
 }
 
-// Same says whether both are one value of libdist's.
+// Same reports whether both are references to the same value.
 func (v *Value) Same(other *Value) bool {
 	var u uses
 	defer u.end()
@@ -133,7 +135,7 @@ func (v *Value) Same(other *Value) bool {
 	return u.err == nil && a == b
 }
 
-// Kind says what the value is; 0 for nil and for a closed one.
+// Kind returns the kind of the value; 0 for a nil or closed value.
 func (v *Value) Kind() (kind ValueKind) {
 	_ = v.with(func(native int64) error {
 		kind = ValueKind(cdist.Dist_value_kind(native))
@@ -142,7 +144,8 @@ func (v *Value) Kind() (kind ValueKind) {
 	return kind
 }
 
-// Len is how many items it has: components, entries of a list, tuple or dictionary, parts; 0 for all else.
+// Len returns the number of items: components, entries of a list, tuple or dictionary, or parts of a
+// composite. It returns 0 for other kinds.
 func (v *Value) Len() (n int) {
 	_ = v.with(func(native int64) error {
 		n = int(cdist.Dist_value_size(native))
@@ -151,8 +154,8 @@ func (v *Value) Len() (n int) {
 	return n
 }
 
-// Item is item `index`; nil where there is none. It has a reference of its own, but that of a value which ends with a
-// function or a loop's body ends there too.
+// Item returns the item with the given index, or nil if there is none. The caller should close it. An item of
+// a value that is closed at the end of a callback or a loop body is closed with that value.
 func (v *Value) Item(index int) (item *Value) {
 	_ = v.with(func(native int64) error {
 		item = v.item(cdist.Dist_value_item(native, int64(index)))
@@ -161,7 +164,8 @@ func (v *Value) Item(index int) (item *Value) {
 	return item
 }
 
-// Items are the items, each of which ends with the loop's body: Retain what is kept.
+// Items returns an iterator over the items. Each item is closed when the loop body ends; call [Value.Retain]
+// to keep it.
 func (v *Value) Items() iter.Seq2[int, *Value] {
 	return func(yield func(int, *Value) bool) {
 		for i := range v.Len() {
@@ -179,7 +183,7 @@ func (v *Value) Items() iter.Seq2[int, *Value] {
 	}
 }
 
-// Key is the key of item `index` of a dictionary; "" where there is none.
+// Key returns the key of a dictionary's item with the given index, or "" if there is none.
 func (v *Value) Key(index int) (key string) {
 	_ = v.with(func(native int64) error {
 		key = cdist.Dist_value_key(native, int64(index))
@@ -188,7 +192,8 @@ func (v *Value) Key(index int) (key string) {
 	return key
 }
 
-// Get is the item of a dictionary under a key, as Item; nil where there is none.
+// Get returns the item of a dictionary with the given key, or nil if there is none. The item is like that of
+// [Value.Item].
 func (v *Value) Get(key string) (item *Value) {
 	_ = v.with(func(native int64) error {
 		if checkText(key) == nil { // else no dictionary has it
@@ -199,9 +204,9 @@ func (v *Value) Get(key string) (item *Value) {
 	return item
 }
 
-// View calls fn with the tensor that the value is, where libdist has it: without a copy, for the time of the call. Of a
-// variable it is replica 0's copy. Nobody may write to it. Close waits for the call; a slice that is kept beyond it leads
-// to memory that is somebody else's, or nobody's: Tensor and Read give what can be kept.
+// View calls fn with the value's tensor in libdist's memory, without copying it. For a variable, this is
+// replica 0's copy. The tensor is valid only during the call and must not be written. Close waits for the
+// call. To keep data, use [Value.Tensor] or [Read].
 func (v *Value) View(fn func(tensor RawTensor) error) error {
 	if fn == nil {
 		return errNoView
@@ -217,7 +222,7 @@ func (v *Value) View(fn func(tensor RawTensor) error) error {
 
 var errNoView = newError(ErrInvalidArgument, "fn is nil: pass the function that looks at the tensor")
 
-// View is Value.View of an element type.
+// View calls fn with the value's tensor as a tensor of T, like [Value.View].
 func View[T Element](v *Value, fn func(tensor Tensor[T]) error) error {
 	if fn == nil {
 		return errNoView
@@ -231,7 +236,7 @@ func View[T Element](v *Value, fn func(tensor Tensor[T]) error) error {
 	})
 }
 
-// Tensor is a copy of the tensor that the value is, row-major; of a variable, of replica 0's copy.
+// Tensor returns a row-major copy of the value's tensor. For a variable, this is replica 0's copy.
 func (v *Value) Tensor() (tensor RawTensor, err error) {
 	err = v.View(func(raw RawTensor) error {
 		tensor = raw.copied()
@@ -240,7 +245,7 @@ func (v *Value) Tensor() (tensor RawTensor, err error) {
 	return tensor, err
 }
 
-// Read is Value.Tensor of an element type: a copy, row-major.
+// Read returns a row-major copy of the value's tensor, as a tensor of T.
 func Read[T Element](v *Value) (Tensor[T], error) {
 	var read Tensor[T]
 	err := View(v, func(tensor Tensor[T]) (err error) {
@@ -250,7 +255,7 @@ func Read[T Element](v *Value) (Tensor[T], error) {
 	return read, err
 }
 
-// ReadScalar is the one element of a tensor without dimensions, or of one element.
+// ReadScalar returns the only element of a tensor with one element.
 func ReadScalar[T Element](v *Value) (T, error) {
 	var zero T
 	tensor, err := Read[T](v)
@@ -263,7 +268,8 @@ func ReadScalar[T Element](v *Value) (T, error) {
 	return tensor.Data[0], nil
 }
 
-// Variable is the variable behind a variable's value, or nil. It belongs to who made it.
+// Variable returns the variable that a value of kind [VariableValue] refers to, or nil for other kinds. The
+// creator of the variable still owns it.
 func (v *Value) Variable() (variable *Variable) {
 	_ = v.with(func(native int64) error {
 		variable = borrowVariable(cdist.Dist_value_variable(native), v.Retain())
@@ -272,7 +278,8 @@ func (v *Value) Variable() (variable *Variable) {
 	return variable
 }
 
-// Container is the variable that a value is, or is a copy of (as LocalResults gives them); nil for other values.
+// Container returns the variable that a value refers to, or of which it is a copy (as returned by
+// [Strategy.LocalResults]); nil for any other value.
 func (v *Value) Container() (variable *Variable) {
 	_ = v.with(func(native int64) error {
 		variable = borrowVariable(cdist.Dist_value_container(native), v.Retain())
@@ -281,7 +288,7 @@ func (v *Value) Container() (variable *Variable) {
 	return variable
 }
 
-// Text is the text that a value is; "" for others.
+// Text returns the text of a text value, or "" for other kinds.
 func (v *Value) Text() (text string) {
 	_ = v.with(func(native int64) error {
 		text = cdist.Dist_value_text(native)
@@ -290,7 +297,7 @@ func (v *Value) Text() (text string) {
 	return text
 }
 
-// Object is what Strategy.NewObject was given; nil for other values.
+// Object returns the object that was passed to [Strategy.NewObject], or nil for other kinds.
 func (v *Value) Object() (object any) {
 	_ = v.with(func(native int64) error {
 		if token := cdist.Dist_value_object(native); token != 0 {
@@ -301,7 +308,7 @@ func (v *Value) Object() (object any) {
 	return object
 }
 
-// Describe is the value as text, on one line: "f32[2] [1, 2]".
+// Describe returns the value as text, on one line: "f32[2] [1, 2]".
 func (v *Value) Describe() (text string, err error) {
 	err = v.with(func(native int64) error {
 		text, err = written(func(t cdist.Text) error { return t.Describe_value(native) })
@@ -310,7 +317,7 @@ func (v *Value) Describe() (text string, err error) {
 	return text, err
 }
 
-// String is Describe, or what is wrong with the value.
+// String returns the same text as [Value.Describe], or the message of its error.
 func (v *Value) String() string {
 	text, err := v.Describe()
 	if err != nil {

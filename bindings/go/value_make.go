@@ -22,7 +22,8 @@ func (s *Strategy) create(items []*Value, call func(strategy int64, items []int6
 	return adopt(out, err)
 }
 
-// NewTensor is a copy of a tensor, as a value.
+// NewTensor returns a value with a copy of a tensor. Here and in the functions below, the caller must close
+// the value.
 func (s *Strategy) NewTensor(tensor Array) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -35,12 +36,13 @@ func (s *Strategy) NewTensor(tensor Array) (*Value, error) {
 	return adopt(out, err)
 }
 
-// NewValue is a copy of a slice, as a tensor with these dimensions, or with one where there are none.
+// NewValue returns a value with a copy of a slice, as a tensor with the given dimensions. Without dimensions,
+// the tensor has one, with all elements.
 func NewValue[T Element](s *Strategy, data []T, shape ...int) (*Value, error) {
 	return s.NewTensor(Of(data, shape...))
 }
 
-// NewScalar is a tensor of one element without dimensions.
+// NewScalar returns a tensor with one element and no dimensions.
 func NewScalar[T Element](s *Strategy, value T) (*Value, error) { return s.NewTensor(Scalar(value)) }
 
 // wrapped is memory of Go's that a value borrows.
@@ -51,7 +53,8 @@ type wrapped struct {
 
 func (w *wrapped) release() { w.pins.Unpin() }
 
-// WrapTensor is a value that borrows the tensor's memory, which stays where it is until the value ends.
+// WrapTensor returns a value that uses the tensor's memory without copying it. The memory is pinned until
+// libdist no longer uses the value.
 func (s *Strategy) WrapTensor(tensor Array) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -75,36 +78,38 @@ func (s *Strategy) WrapTensor(tensor Array) (*Value, error) {
 	return adopt(out, err)
 }
 
-// NewPerReplica is a value of R components, items[r] for replica r; wherever a replica receives it, it finds its own.
-// The items stay the caller's, here as in the functions below.
+// NewPerReplica returns a value with R components, items[r] for replica r. Each replica that receives the
+// value finds only its own component. Here and in the methods below, the caller keeps the items.
 func (s *Strategy) NewPerReplica(items ...*Value) (*Value, error) {
 	return s.create(items, func(strategy int64, items []int64, out *int64) error {
 		return cdist.Dist_value_create_per_replica(strategy, items, int64(len(items)), out)
 	})
 }
 
-// NewMirrored is NewPerReplica of components that the caller knows to be equal.
+// NewMirrored returns a value with R components that the caller knows to be equal. Otherwise it is like
+// [Strategy.NewPerReplica].
 func (s *Strategy) NewMirrored(items ...*Value) (*Value, error) {
 	return s.create(items, func(strategy int64, items []int64, out *int64) error {
 		return cdist.Dist_value_create_mirrored(strategy, items, int64(len(items)), out)
 	})
 }
 
-// NewList is a list of values.
+// NewList returns a list of values.
 func (s *Strategy) NewList(items ...*Value) (*Value, error) {
 	return s.create(items, func(strategy int64, items []int64, out *int64) error {
 		return cdist.Dist_value_create_list(strategy, items, int64(len(items)), out)
 	})
 }
 
-// NewTuple is NewList of the other kind of sequence: replicas that give a list and a tuple do not agree.
+// NewTuple returns a tuple of values. A tuple is like a list, but the two are different structures: replicas
+// that return one of each disagree.
 func (s *Strategy) NewTuple(items ...*Value) (*Value, error) {
 	return s.create(items, func(strategy int64, items []int64, out *int64) error {
 		return cdist.Dist_value_create_tuple(strategy, items, int64(len(items)), out)
 	})
 }
 
-// NewDict is a dictionary; its items come back sorted by the bytes of their keys.
+// NewDict returns a dictionary. Its items are sorted by the bytes of their keys.
 func (s *Strategy) NewDict(entries map[string]*Value) (*Value, error) {
 	keys := make([]string, 0, len(entries))
 	for key := range entries {
@@ -123,14 +128,15 @@ func (s *Strategy) NewDict(entries map[string]*Value) (*Value, error) {
 	})
 }
 
-// NewNone is nothing, as a value of its own.
+// NewNone returns a value of kind [NoneValue].
 func (s *Strategy) NewNone() (*Value, error) {
 	return s.create(nil, func(strategy int64, _ []int64, out *int64) error {
 		return cdist.Dist_value_create_none(strategy, out)
 	})
 }
 
-// NewText is a text: passed through runs and merging, never computed with. It has no NUL inside.
+// NewText returns a text value, which is passed through runs and merged, but never computed with. The text
+// must not contain a NUL.
 func (s *Strategy) NewText(text string) (*Value, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
@@ -140,7 +146,8 @@ func (s *Strategy) NewText(text string) (*Value, error) {
 	})
 }
 
-// NewObject is anything of the program's own, passed through runs and merging: Value.Object gives it back.
+// NewObject returns a value that holds any Go object, which is passed through runs and merging.
+// [Value.Object] returns the object.
 func (s *Strategy) NewObject(object any) (*Value, error) {
 	if object == nil {
 		return nil, newError(ErrInvalidArgument, "the object is nil: NewNone is the value for nothing")
@@ -155,15 +162,16 @@ func (s *Strategy) NewObject(object any) (*Value, error) {
 	})
 }
 
-// NewComposite is one thing made of several tensors: IndexedSlicesValue (values, indices, dense shape or nothing),
-// RaggedValue (values, row splits from the outside in), SparseValue (indices, values, dense shape).
+// NewComposite returns one value that consists of several tensors: [IndexedSlicesValue] (values, indices, and
+// a dense shape or a None value), [RaggedValue] (values, and row splits with the outermost first), or
+// [SparseValue] (indices, values, dense shape).
 func (s *Strategy) NewComposite(kind ValueKind, parts ...*Value) (*Value, error) {
 	return s.create(parts, func(strategy int64, parts []int64, out *int64) error {
 		return cdist.Dist_value_create_composite(strategy, int32Of(int(kind)), parts, int64(len(parts)), out)
 	})
 }
 
-// ValueFunc makes one replica's component, which is taken over; nil is nothing.
+// ValueFunc creates the component of one replica. libdist takes ownership of it; nil stands for a None value.
 type ValueFunc = func(replica, numReplicas int) (*Value, error)
 
 type valueCall struct {
@@ -177,7 +185,8 @@ func (callbacks) Value(token int64, replica, numReplicas int) int64 {
 	return c.makes(func() (*Value, error) { return c.fn(replica, numReplicas) })
 }
 
-// ValuesFromFunction is a value of what fn makes for each replica, one after another.
+// ValuesFromFunction returns a distributed value whose components fn creates, called for one replica after
+// another.
 func (s *Strategy) ValuesFromFunction(fn ValueFunc) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -192,8 +201,9 @@ func (s *Strategy) ValuesFromFunction(fn ValueFunc) (*Value, error) {
 	})
 }
 
-// LocalResults is a tuple of a value's components in this process, in replica order; of a variable its copies; of a
-// list, tuple or dictionary what each replica would find of it; of any other value a tuple of itself.
+// LocalResults returns a tuple of a value's components in this process, in replica order. For a variable,
+// these are its copies. For a list, tuple or dictionary, each item is what the corresponding replica would
+// find. For any other value, the tuple contains only that value. The caller must close the tuple.
 func (s *Strategy) LocalResults(v *Value) (*Value, error) {
 	return s.create([]*Value{v}, func(strategy int64, items []int64, out *int64) error {
 		return cdist.Dist_local_results(strategy, items[0], out)

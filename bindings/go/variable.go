@@ -4,19 +4,20 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Variable is a tensor that outlives runs, with one copy for each replica, or one for all.
+// A Variable is a tensor that outlives runs, with one copy for each replica or one copy for all.
 type Variable struct {
 	object
 }
 
-// VariableOptions are the choices for a variable; zero fields mean the default.
+// VariableOptions configures [Strategy.NewVariable]. The zero value selects the defaults.
 type VariableOptions struct {
-	Name            string // "": "Variable"
+	Name            string // "" = "Variable"
 	Aggregation     Aggregation
 	Synchronization Synchronization
-	Trainable       Choice // DefaultChoice: yes, unless it is synchronized on reading
-	Partitions      int    // 0 or 1: the variable is in one piece
-	// Initial makes the first value, instead of an initial tensor; it is called once, and its value is taken over.
+	Trainable       Choice // DefaultChoice = Yes, unless the variable is synchronized on reading
+	Partitions      int    // 0 or 1 = one piece
+	// Initial creates the initial value, in place of an initial tensor. It is called once, and libdist takes
+	// ownership of the value.
 	Initial func() (*Value, error)
 }
 
@@ -58,8 +59,9 @@ func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error)
 	return initial.own(create(native))
 }
 
-// NewVariable makes a variable whose copies are all equal to initial (nil: to what options.Initial makes). What becomes
-// of it with which strategy: see Class. options may be nil.
+// NewVariable returns a variable whose copies all equal initial, or the value that options.Initial creates if
+// initial is nil. The strategy decides how many copies to create; see [Variable.Class]. options may be nil.
+// The caller must close the variable.
 func (s *Strategy) NewVariable(initial Array, options *VariableOptions) (*Variable, error) {
 	var u uses
 	defer u.end()
@@ -79,8 +81,9 @@ func (s *Strategy) NewVariable(initial Array, options *VariableOptions) (*Variab
 	return v, nil
 }
 
-// Variable is the strategy's variable of this name: made by the first run whose replicas ask for it, with replica 0's
-// initial value, and found again by later ones. Collective. It ends with the strategy.
+// Variable returns the strategy's variable with the given name. The first run whose replicas ask for the name
+// creates it with replica 0's initial value; later calls return the existing variable. Variable is a
+// collective: all replicas must pass the same name and options. The strategy owns the variable.
 func (r *Replica) Variable(name string, initial Array, options *VariableOptions) (*Variable, error) {
 	var u uses
 	defer u.end()
@@ -118,8 +121,8 @@ func (v *Variable) with(call func(native int64) error) error {
 	return call(native)
 }
 
-// Close ends a variable that NewVariable made; not while a run uses it. Values made of it keep its memory. One that
-// belongs to something else ends with that.
+// Close closes a variable that [Strategy.NewVariable] created. Values that refer to it keep its memory. Do
+// not close a variable while a run uses it. Close does nothing for a variable that belongs to another object.
 func (v *Variable) Close() error {
 	if v != nil {
 		v.close()
@@ -127,7 +130,7 @@ func (v *Variable) Close() error {
 	return nil
 }
 
-// Same says whether both are one variable of libdist's.
+// Same reports whether both refer to the same variable.
 func (v *Variable) Same(other *Variable) bool {
 	var u uses
 	defer u.end()
@@ -144,39 +147,47 @@ func ask[T any](v *Variable, question func(int64) T) (answer T) {
 	return answer
 }
 
-// Name is the variable's name; "" for nil.
+// Name returns the variable's name; "" for nil.
 func (v *Variable) Name() string { return ask(v, cdist.Dist_variable_name) }
 
-// Class is "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable"; "" for nil.
+// Class returns the class of the variable, or "" for nil:
+//
+//   - "MirroredVariable": one copy per replica; assignments are aggregated, and all copies stay equal.
+//   - "SyncOnReadVariable": one copy per replica, written only by that replica; reads outside runs aggregate
+//     the copies.
+//   - "AggregatingVariable": one copy, with central storage; assignments are aggregated.
+//   - "Variable": one copy, with the one-device and the default strategy.
 func (v *Variable) Class() string { return ask(v, cdist.Dist_variable_class) }
 
-// Synchronization is what the variable has: Auto has become what the strategy chose, where it had a choice.
+// Synchronization returns when the copies are combined. If the option was Auto, this is the strategy's
+// choice.
 func (v *Variable) Synchronization() Synchronization {
 	return Synchronization(ask(v, cdist.Dist_variable_synchronization))
 }
 
-// Aggregation is the variable's.
+// Aggregation returns how values that replicas assign are combined.
 func (v *Variable) Aggregation() Aggregation {
 	return Aggregation(ask(v, cdist.Dist_variable_aggregation))
 }
 
-// Trainable says whether the variable is for training to change. libdist makes no difference.
+// Trainable reports whether the variable is trainable. libdist itself does not use this flag.
 func (v *Variable) Trainable() bool { return ask(v, cdist.Dist_variable_trainable) != 0 }
 
-// NumCopies is how many copies the variable has: one for each replica, or one; 0 for nil.
+// NumCopies returns the number of copies: one per replica, or one; 0 for nil.
 func (v *Variable) NumCopies() int { return ask(v, cdist.Dist_variable_num_copies) }
 
-// CopyName is the name of a copy: "w", "w/replica_1" ...; "" where there is no such copy.
+// CopyName returns the name of a copy: "w", "w/replica_1" and so on, or "" if there is no such copy.
 func (v *Variable) CopyName(index int) string {
 	return ask(v, func(native int64) string { return cdist.Dist_variable_copy_name(native, int32Of(index)) })
 }
 
-// Component is a view of what replica replicaID has of the variable: its own copy, or the one that all share. A replica may
-// write to its own; that all copies stay equal is then its affair.
+// Component returns a view of the copy that a replica uses: its own copy, or the one that all replicas share.
+// A replica may write to its own copy. It is then responsible for keeping all copies equal.
 //
-// Its Data is the variable's memory itself. It is there until the variable, or what that belongs to, is closed; after
-// that calls refuse the tensor. The collector cannot see what a slice leads into, and does not end a variable that was
-// looked into: Close it.
+// The view's Data is the memory of the variable itself. It is valid until the variable, or the object that
+// owns it, is closed; after that, calls reject the tensor. The garbage collector does not close a variable
+// after a call of Component, because it cannot see slices of the variable's memory: the program must close
+// it.
 func (v *Variable) Component(replicaID int) (tensor RawTensor, err error) {
 	err = v.with(func(native int64) error {
 		if err := checkInt32("replicaID", replicaID); err != nil {
@@ -199,7 +210,7 @@ func (v *Variable) Component(replicaID int) (tensor RawTensor, err error) {
 	return tensor, err
 }
 
-// Component is Variable.Component of an element type.
+// Component returns the copy that a replica uses, as a tensor of T, like [Variable.Component].
 func Component[T Element](v *Variable, replicaID int) (Tensor[T], error) {
 	raw, err := v.Component(replicaID)
 	if err != nil {
@@ -208,7 +219,8 @@ func Component[T Element](v *Variable, replicaID int) (Tensor[T], error) {
 	return As[T](raw)
 }
 
-// Value is the variable as a value, to pass it to a run; it keeps the variable's memory.
+// Value returns a value that refers to the variable, to pass it to a run. It keeps the variable's memory. The
+// caller must close it.
 func (v *Variable) Value() (value *Value, err error) {
 	err = v.with(func(native int64) error {
 		var out int64
@@ -219,7 +231,7 @@ func (v *Variable) Value() (value *Value, err error) {
 	return value, err
 }
 
-// Describe is the variable's copies as text, on one line.
+// Describe returns the variable's copies as text, on one line.
 func (v *Variable) Describe() (text string, err error) {
 	err = v.with(func(native int64) error {
 		text, err = written(func(t cdist.Text) error { return t.Describe_variable(native) })
@@ -228,7 +240,7 @@ func (v *Variable) Describe() (text string, err error) {
 	return text, err
 }
 
-// String is Describe, or what is wrong with the variable.
+// String returns the same text as [Variable.Describe], or the message of its error.
 func (v *Variable) String() string {
 	text, err := v.Describe()
 	if err != nil {

@@ -15,7 +15,7 @@ func (s *Strategy) together(v *Variable, call func(strategy, variable int64) err
 	return s.reducing(func() error { return call(strategy, variable) })
 }
 
-// VariableDevice is the device that a copy of a variable is on, as ParameterDevice names it.
+// VariableDevice returns the device of a copy of a variable, in the form of [Strategy.ParameterDevice].
 func (s *Strategy) VariableDevice(v *Variable, index int) (name string, err error) {
 	err = s.together(v, func(strategy, variable int64) error {
 		if err := checkInt32("index", index); err != nil {
@@ -26,7 +26,8 @@ func (s *Strategy) VariableDevice(v *Variable, index int) (name string, err erro
 	return name, err
 }
 
-// VariableCreatedInScope says whether this strategy made a variable: v is a variable's value, or one of its copies.
+// VariableCreatedInScope reports whether this strategy created a variable. v is a variable's value, or one of
+// its copies.
 func (s *Strategy) VariableCreatedInScope(v *Value) (created bool, err error) {
 	var out int32
 	_, err = s.create([]*Value{v}, func(strategy int64, items []int64, _ *int64) error {
@@ -35,8 +36,8 @@ func (s *Strategy) VariableCreatedInScope(v *Value) (created bool, err error) {
 	return out != 0, err
 }
 
-// VariableRead is the variable's value as the cross-replica context sees it, as a new tensor: of a SyncOnReadVariable
-// the aggregate of all copies, of others copy 0.
+// VariableRead returns the variable's value in cross-replica context, as a new tensor: the aggregate of all
+// copies for a "SyncOnReadVariable", and copy 0 for other classes. The caller must close the value.
 func (s *Strategy) VariableRead(v *Variable) (*Value, error) {
 	var out int64
 	err := s.together(v, func(strategy, variable int64) error {
@@ -45,12 +46,14 @@ func (s *Strategy) VariableRead(v *Variable) (*Value, error) {
 	return adopt(out, err)
 }
 
-// VariableAssign assigns to every copy: a tensor to all, a per-replica or mirrored value to each its own.
+// VariableAssign assigns to every copy. A tensor is assigned to all copies; a per-replica or mirrored value
+// assigns each component to the copy of its replica.
 func (s *Strategy) VariableAssign(v *Variable, how AssignHow, value *Value) error {
 	return s.change(v, int(how), value, cdist.Dist_variable_assign)
 }
 
-// VariableScatter changes rows of every copy: indexed slices for all, or per-replica ones.
+// VariableScatter changes rows of every copy. Indexed slices apply to all copies; the components of a
+// per-replica value apply to the copies of their replicas.
 func (s *Strategy) VariableScatter(v *Variable, how ScatterHow, slices *Value) error {
 	return s.change(v, int(how), slices, cdist.Dist_variable_scatter)
 }
@@ -65,16 +68,16 @@ func (s *Strategy) change(v *Variable, how int, value *Value, call func(int64, i
 	return s.reducing(func() error { return call(strategy, variable, int32Of(how), handle) })
 }
 
-// Drift is where the copies of a variable are no longer equal.
+// A Drift describes where the copies of a variable differ.
 type Drift struct {
-	NumCopies       int   // that were compared; 0: the variable is synchronized on reading
-	Replica         int   // whose copy differs from most others'; -1: all are equal
-	ExpectedReplica int   // the first whose copy has what most have; -1: all are equal
-	Element         int64 // the first that differs, counted row-major; -1: all are equal
+	NumCopies       int   // number of copies compared; 0 = the variable is synchronized on reading
+	Replica         int   // replica whose copy differs from most others; -1 = all are equal
+	ExpectedReplica int   // first replica whose copy has the value of most; -1 = all are equal
+	Element         int64 // first element that differs, in row-major order; -1 = all are equal
 }
 
-// VariableCheckDrift says whether the copies of a variable are still equal, to the bit, those of all workers: ErrDataLoss,
-// and where. All workers call it.
+// VariableCheckDrift checks that the copies of a variable, of all workers, are equal to the bit. If they
+// differ, it fails with [ErrDataLoss], and the result describes where. All workers must call it.
 func (s *Strategy) VariableCheckDrift(v *Variable) (Drift, error) {
 	out := cdist.NewDist_drift()
 	defer cdist.DeleteDist_drift(out)
@@ -89,7 +92,8 @@ func (r *Replica) sharedError(err error) error {
 	return r.told(r.given().own(err))
 }
 
-// Read is this replica's copy of a variable as a new tensor; Component gives a view of it.
+// Read returns this replica's copy of a variable as a new tensor, which the caller must close. [Component]
+// returns a view instead.
 func (r *Replica) Read(v *Variable) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -102,7 +106,8 @@ func (r *Replica) Read(v *Variable) (*Value, error) {
 	return adopt(out, err)
 }
 
-// Assign assigns inside replicas, by the variable's aggregation. Collective, unless each replica keeps to its own copy.
+// Assign assigns to a variable inside replicas, according to its aggregation. It is a collective, unless each
+// replica writes only its own copy.
 func (r *Replica) Assign(v *Variable, how AssignHow, value Array, options ...Option) error {
 	var c collective
 	defer c.end()
@@ -113,13 +118,16 @@ func (r *Replica) Assign(v *Variable, how AssignHow, value Array, options ...Opt
 	return c.finish(cdist.Dist_replica_assign(replica, variable, int32Of(int(how)), numbers, c.native))
 }
 
-// AssignValue is Assign of a value, whose identity counts: where all replicas give the same one it is one number for
-// all of them, which AggregationMean and AggregationOnlyFirstReplica assign, and of which AggregationSum is an error.
+// AssignValue assigns a value to a variable inside replicas, like [Replica.Assign]. As in TensorFlow, the
+// identity of the value matters: if all replicas pass the same value, it counts as one number for all of
+// them. [AggregationMean] and [AggregationOnlyFirstReplica] then assign that value, and [AggregationSum]
+// fails.
 func (r *Replica) AssignValue(v *Variable, how AssignHow, value *Value, options ...Option) error {
 	return r.change(v, int(how), value, options, cdist.Dist_replica_assign_value)
 }
 
-// Scatter changes rows inside replicas, by the variable's aggregation: slices are indexed slices.
+// Scatter changes rows of a variable inside replicas, by indexed slices and according to the variable's
+// aggregation.
 func (r *Replica) Scatter(v *Variable, how ScatterHow, slices *Value, options ...Option) error {
 	return r.change(v, int(how), slices, options, cdist.Dist_replica_scatter)
 }

@@ -9,24 +9,26 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Versions is a series of something that all replicas read, weights for example, and that is replaced while they run. Any
-// goroutine may use it.
+// Versions is a series of versions of data that all replicas read, such as model weights, and that can be
+// replaced while they run. Any goroutine may use it.
 //
-// All replicas of a run see one version, the latest when the first of them asks, to the end of the run; so do its logical
-// devices. A request is a run of one. A version stays until it is neither the latest nor seen by a run.
+// All replicas of a run, and their logical devices, see the same version until the run ends: the one that is
+// latest when the first of them asks. A request counts as a run of one replica. libdist keeps a version until
+// a newer one is published and no run sees it any more.
 type Versions[T any] struct {
 	object
 	release func(content T)
 }
 
-// NewVersions makes a series without a version. release ends a version that nobody sees any more: it is called once for
-// each, on the goroutine or the thread that lets go of it last, and waits for no request or version; its panic is dropped.
-// nil: nothing is done, and the content is the garbage collector's.
+// NewVersions returns an empty series. libdist calls release once for each version that no run sees any more,
+// on the goroutine or thread that stops using it last. release must not wait for a request or a version. If
+// it panics, the panic is ignored. If release is nil, the content is left to the garbage collector. The
+// caller must close the series.
 //
 //	models, err := dist.NewVersions((*model).Close)
 //	models.Publish(load("v1"))
 //	...
-//	content, number, err := dist.SeenVersion(r, models) // in a function of a replica's
+//	content, number, err := dist.SeenVersion(r, models) // in a replica function
 func NewVersions[T any](release func(content T)) (*Versions[T], error) {
 	var out int64
 	if err := cdist.Dist_versions_create(nil, &out); err != nil {
@@ -59,8 +61,9 @@ func (v *Versions[T]) taken(u *uses) int64 {
 	return u.take(&v.object, "series of versions")
 }
 
-// Publish makes content the latest version. Its number is 1, 2, 3 and so on. Also inside a replica, whose run goes on with the
-// version that it sees. Where it fails, the content is still the caller's.
+// Publish makes content the latest version and returns its number: 1, 2, 3 and so on. It may be called inside
+// a replica, whose run continues with the version that it sees. If Publish fails, the caller keeps the
+// content.
 func (v *Versions[T]) Publish(content T) (number int64, err error) {
 	var u uses
 	defer u.end()
@@ -79,7 +82,7 @@ func (v *Versions[T]) Publish(content T) (number int64, err error) {
 	return number, nil
 }
 
-// Latest is the number of the latest version; 0: there is none, or the series is closed.
+// Latest returns the number of the latest version. It returns 0 if there is none and if the series is closed.
 func (v *Versions[T]) Latest() int64 {
 	var u uses
 	defer u.end()
@@ -93,9 +96,10 @@ func (v *Versions[T]) Latest() int64 {
 // longestAwait is how long a wait that a context may end looks away from that.
 const longestAwait = 10 * time.Millisecond
 
-// Await waits until all versions before `number` have been released, and at most until the end of ctx: the error then has
-// ErrDeadlineExceeded, or ErrCancelled, with the context's, and says which versions runs still see. Outside the replicas'
-// functions: a run may see such a version.
+// Await waits until all versions before number have been released, or ctx ends. In the latter case, it fails
+// with [ErrDeadlineExceeded] or [ErrCancelled]; the error wraps that of the context and lists the versions
+// that runs still see. Await cannot be called inside a replica function, because its run may see such a
+// version.
 func (v *Versions[T]) Await(ctx context.Context, number int64) error {
 	var u uses
 	defer u.end()
@@ -129,7 +133,8 @@ func (v *Versions[T]) Await(ctx context.Context, number int64) error {
 	}
 }
 
-// Close gives up the series: the latest version is released when no run sees it any more. Runs that see one may be under way.
+// Close closes the series. The latest version is released when no run sees it any more. Runs that see a
+// version may be in progress.
 func (v *Versions[T]) Close() error {
 	if v != nil {
 		v.close()
@@ -137,8 +142,8 @@ func (v *Versions[T]) Close() error {
 	return nil
 }
 
-// SeenVersion is the version that this replica's run sees, and its number; the content is not to be used after the run. Where
-// nothing has been published, it is ErrFailedPrecondition.
+// SeenVersion returns the version that this replica's run sees, and its number. The content must not be used
+// after the run. If no version has been published, SeenVersion fails with [ErrFailedPrecondition].
 func SeenVersion[T any](r *Replica, v *Versions[T]) (content T, number int64, err error) {
 	var u uses
 	defer u.end()

@@ -10,9 +10,10 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Work is a collective that is under way (Async), or planned (Plan). Its tensors are libdist's until it has ended:
-// they stay where they are, and the program leaves them alone. It is its replica's: use it inside that replica's
-// function. Work that the function leaves under way is brought to its end before the replica is.
+// A Work is an asynchronous collective in progress ([Async]) or a planned collective ([Plan]). Until it has
+// completed, its tensors belong to libdist and must not be used. A Work belongs to the replica that started
+// it: use it only inside that replica's function. If the function returns while work is in progress, libdist
+// completes it before the replica ends.
 type Work struct {
 	object
 	replica *Replica
@@ -84,17 +85,18 @@ func (w *Work) outcome(err error) error {
 	return w.hold.user.own(err)
 }
 
-// Start begins a round of planned work: all tensors that are not ready yet are from now on.
+// Start starts a round of planned work. All tensors that are not ready yet become ready.
 func (w *Work) Start() error {
 	return w.round(cdist.Dist_work_start)
 }
 
-// Ready says that one tensor of the planned list is ready; the first of a round begins it.
+// Ready declares one tensor of the planned list ready. The first call of a round starts it.
 func (w *Work) Ready(tensor int) error {
 	return w.round(func(native int64) error { return cdist.Dist_work_ready(native, int64(tensor)) })
 }
 
-// Test says whether the work has ended, and how. It does a part of it where there is one to do.
+// Test reports whether the work has completed, and its result. If there is a part of the work to do, Test
+// does it.
 func (w *Work) Test() (done bool, err error) {
 	var out int32
 	err = w.do(func(native int64) error { return cdist.Dist_work_test(native, &out) })
@@ -104,15 +106,17 @@ func (w *Work) Test() (done bool, err error) {
 	return out != 0, err
 }
 
-// Wait waits until the work has ended, and says how; at most as long as the collective's options allow.
+// Wait waits until the work has completed and returns its result. It waits for peers up to the timeout in the
+// collective's options.
 func (w *Work) Wait() error { return w.WaitFor(0) }
 
-// WaitFor is Wait with a limit of its own; 0: that of the collective's options; NoTimeout: none.
+// WaitFor waits like [Work.Wait] with a timeout of its own. 0 selects that of the collective's options, and
+// [NoTimeout] means no limit.
 func (w *Work) WaitFor(timeout time.Duration) error {
 	return w.outcome(w.do(func(native int64) error { return cdist.Dist_work_wait(native, int64(timeout)) }))
 }
 
-// WaitAny waits until one of the works has ended: works[index], and says how.
+// WaitAny waits until one of the works has completed. It returns the index of that work and its result.
 func WaitAny(timeout time.Duration, works ...*Work) (index int, err error) {
 	var u uses
 	defer u.end()
@@ -136,10 +140,11 @@ func WaitAny(timeout time.Duration, works ...*Work) (index int, err error) {
 	return int(out), err
 }
 
-// Cancel ends the work that is under way, and with it all rounds of its group in this run, on every member.
+// Cancel cancels work in progress, and with it all rounds of its group in this run, on every member.
 func (w *Work) Cancel() error { return w.do(cdist.Dist_work_cancel) }
 
-// Close gives up the handle, after the work has ended; it waits where it has not. Before Strategy.Close.
+// Close releases the handle. If the work is in progress, Close waits until it has completed. Close it before
+// the strategy.
 func (w *Work) Close() error {
 	if w != nil {
 		w.replica.works.Delete(w)

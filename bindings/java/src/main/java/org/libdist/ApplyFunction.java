@@ -3,10 +3,10 @@
 package org.libdist;
 
 /**
- * Changes a parameter by its gradient. Called on several pieces at the same time; must not call libdist.
+ * Updates a parameter from its gradient. Called on several blocks at the same time. It must not call libdist.
  */
 @FunctionalInterface
 public interface ApplyFunction {
-    /** Changes the parameter, and the states, in place. */
+    /** Updates the parameter and the states in place. */
     void apply(Block block);
 }

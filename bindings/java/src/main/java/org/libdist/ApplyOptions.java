@@ -9,8 +9,8 @@ import org.libdist.internal.DistModuleConstants;
 import org.libdist.internal.dist_apply_options;
 
 /**
- * How {@link Replica#reduceApply} uses a reduced gradient. Immutable: each method gives another set of
- * options.
+ * Specifies how {@link Replica#reduceApply} applies reduced gradients. Immutable: each method returns a new
+ * set of options.
  */
 public final class ApplyOptions {
     private final double learningRate;
@@ -28,24 +28,27 @@ public final class ApplyOptions {
         this.function = function;
     }
 
-    /** Gradient descent: parameter = parameter - learningRate * gradient. */
+    /** Selects gradient descent: parameter = parameter - learningRate * gradient. */
     public static ApplyOptions sgd(double learningRate) {
         return new ApplyOptions(learningRate, 0, 0, List.of(), null);
     }
 
-    /** With momentum: state = momentum * state - learningRate * gradient; parameter = parameter + state. */
+    /**
+     * Selects gradient descent with momentum: state = momentum * state - learningRate * gradient; parameter =
+     * parameter + state.
+     */
     public static ApplyOptions sgd(double learningRate, double momentum, List<Tensor> state) {
         return new ApplyOptions(learningRate, momentum, 0,
                 List.of(List.copyOf(Objects.requireNonNull(state, "state"))), null);
     }
 
-    /** A function of yours, with lists of states, each of tensors like the parameters. */
+    /** Selects a function of your own. Each list of states has tensors with the shapes of the parameters. */
     public static ApplyOptions function(ApplyFunction function, List<List<Tensor>> states) {
         return new ApplyOptions(0, 0, 0, List.copyOf(Objects.requireNonNull(states, "states")),
                 Objects.requireNonNull(function, "function"));
     }
 
-    /** Gradients are scaled down to this global norm where it is larger; 0: no clip. */
+    /** Scales gradients down if their global norm exceeds clipNorm. 0 means no clipping. */
     public ApplyOptions clipNorm(double clipNorm) {
         return new ApplyOptions(learningRate, momentum, clipNorm, states, function);
     }

@@ -3,9 +3,9 @@
 package org.libdist;
 
 /**
- * Where along an axis a logical device is.
+ * The position of a logical device along an axis.
  *
- * @param index its place
- * @param size how many places there are
+ * @param index the position
+ * @param size the size of the axis
  */
 public record AxisPlace(int index, int size) {}

@@ -6,10 +6,11 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 
 /**
- * A step, for the time of its function and on its thread: items 0 to size() - 1.
+ * One step of a {@link Batcher}, with the items 0 to size() - 1. It is valid only while the step function
+ * runs, and on its thread.
  *
- * @param <Q> what is submitted
- * @param <R> the partial results
+ * @param <Q> the type of submitted requests
+ * @param <R> the type of partial results
  */
 public final class Batch<Q, R> {
     private final long handle;
@@ -34,37 +35,37 @@ public final class Batch<Q, R> {
         return (Item.ItemCall<Q, R>) Upcalls.target(DistModule.dist_batch_user_data(handle, i));
     }
 
-    /** How many items the step has; 0 when its function is over. */
+    /** Returns the number of items in the step, or 0 after the step function has returned. */
     public int size() {
         return over ? 0 : (int) DistModule.dist_batch_size(handle);
     }
 
-    /** The items' bucket: none of them has a greater length. 0: there are no buckets. */
+    /** Returns the bucket of the items: no item has a greater length. Returns 0 if there are no buckets. */
     public long bucket() {
         return over ? 0 : DistModule.dist_batch_bucket(handle);
     }
 
-    /** What {@link Batcher#submit} got for item {@code i}. */
+    /** Returns the object that was passed to {@link Batcher#submit} for item {@code i}. */
     public Q userData(int i) {
         return item(i).userData();
     }
 
-    /** What a step has set for item {@code i}; null: nothing yet. */
+    /** Returns the state that a step has set for item {@code i}, or null if none has been set. */
     public Object state(int i) {
         item(i);
         return Item.Held.of(DistModule.dist_batch_state(handle, i));
     }
 
     /**
-     * As {@link #state(int)}.
+     * Same as {@link #state(int)}, cast to a class.
      *
-     * @throws ClassCastException it is of another class
+     * @throws ClassCastException the state is of another class
      */
     public <S> S state(int i, Class<S> type) {
         return Objects.requireNonNull(type, "type").cast(state(i));
     }
 
-    /** Keeps a state with item {@code i}, until it ends. */
+    /** Stores a state with item {@code i} until the item completes. */
     public void setState(int i, Object state) {
         item(i);
         long token = Upcalls.register(new Item.Held(Objects.requireNonNull(state, "state")));
@@ -72,17 +73,17 @@ public final class Batch<Q, R> {
         DistModule.dist_batch_set_state(handle, i, token);
     }
 
-    /** Throws where nobody waits for item {@code i} any more: CANCELLED, DEADLINE_EXCEEDED. */
+    /** Throws if item {@code i} is no longer wanted: CANCELLED or DEADLINE_EXCEEDED. */
     public void check(int i) {
         item(i);
         DistModule.dist_batch_check(handle, i);
     }
 
     /**
-     * Gives a partial result of item {@code i}: {@link Item#take}.
+     * Emits a partial result of item {@code i}, which {@link Item#take} returns.
      *
-     * @throws DistException RESOURCE_EXHAUSTED {@link BatcherOptions#maxResults} have not been taken; a step that emits
-     *         one for each item never sees that
+     * @throws DistException RESOURCE_EXHAUSTED {@link BatcherOptions#maxResults} results of the item have not
+     *         been taken; this cannot happen in a step that emits at most one result per item
      */
     public void emit(int i, R result) {
         item(i);
@@ -95,13 +96,13 @@ public final class Batch<Q, R> {
         }
     }
 
-    /** Item {@code i} ends after this step, well. */
+    /** Completes item {@code i} successfully after this step. */
     public void end(int i) {
         item(i).ends(null);
         DistModule.dist_batch_end(handle, i, Status.OK.code());
     }
 
-    /** Item {@code i} ends after this step; its future is completed with {@code failure}. */
+    /** Completes item {@code i} after this step. Its future completes exceptionally with {@code failure}. */
     public void end(int i, Throwable failure) {
         item(i).ends(Objects.requireNonNull(failure, "failure"));
         DistModule.dist_batch_end(handle, i, Target.tell(failure));

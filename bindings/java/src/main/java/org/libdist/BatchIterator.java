@@ -9,8 +9,8 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_position;
 
 /**
- * One pass over a dataset. Each batch is the caller's, to be closed. For one thread at a time. What a source
- * of yours threw comes out of the methods, itself, checked exceptions too.
+ * One pass over a dataset. The caller owns each batch and closes it. Only one thread may use an iterator at a
+ * time. Exceptions that your source throws, including checked ones, are rethrown unchanged by these methods.
  */
 public final class BatchIterator extends NativeObject implements Iterator<Value> {
     private final Strategy workers; // whose other workers a step waits for; null: none
@@ -53,9 +53,9 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
     }
 
     /**
-     * The next batch: the element's structure with a per-replica value at each leaf.
+     * Returns the next batch: the structure of an element, with a per-replica value at each leaf.
      *
-     * @throws NoSuchElementException the pass is over
+     * @throws NoSuchElementException the pass has ended
      */
     @Override
     public Value next() {
@@ -72,7 +72,7 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
         }
     }
 
-    /** The next batch; nothing: the pass is over. */
+    /** Returns the next batch, or an empty Optional if the pass has ended. */
     public Optional<Value> nextOptional() {
         return Optional.ofNullable(ahead != null ? taken() : call(DistModule::dist_iterator_next_optional));
     }
@@ -85,7 +85,10 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
         return batch;
     }
 
-    /** Where the next batch begins; {@link Dataset#iterator(Position)} goes on there. */
+    /**
+     * Returns the position at which the next batch begins; {@link Dataset#iterator(Position)} continues
+     * there.
+     */
     public Position position() {
         if (ahead != null) {
             return before;

@@ -3,12 +3,15 @@
 package org.libdist;
 
 /**
- * Takes what was made of all batches so far, and the next batch, see {@link Dataset#reduce}.
+ * Combines the result for all previous batches with the next batch; see {@link Dataset#reduce}.
  *
- * @param <X> what it may throw; of a lambda the compiler finds it out
+ * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface BatchReducer<X extends Exception> {
-    /** Gets a state (null: none) and a batch, which are closed when it returns. Returns the next state. */
+    /**
+     * Receives a state, which is null if there is none, and a batch; both are closed when it returns. Returns
+     * the next state.
+     */
     Value reduce(Value state, Value batch) throws X;
 }

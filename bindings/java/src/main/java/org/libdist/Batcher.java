@@ -7,10 +7,11 @@ import java.util.concurrent.TimeUnit;
 import org.libdist.internal.DistModule;
 
 /**
- * Requests that an instance answers together, step by step: {@link Strategy#batcher}.
+ * Collects requests, called items, and processes several of them together in steps; see {@link
+ * Strategy#batcher}.
  *
- * @param <Q> what is submitted
- * @param <R> the partial results
+ * @param <Q> the type of submitted requests
+ * @param <R> the type of partial results
  */
 public final class Batcher<Q, R> extends NativeObject {
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
@@ -75,15 +76,15 @@ public final class Batcher<Q, R> extends NativeObject {
         return strategy;
     }
 
-    /** As {@link #submit(Object, ItemOptions)}, with priority 0 and without a deadline. */
+    /** Same as {@link #submit(Object, ItemOptions)}, with priority 0 and no deadline. */
     public Item<R> submit(Q userData) {
         return submit(userData, ItemOptions.DEFAULT);
     }
 
     /**
-     * Has an item wait for a step, and returns at once. Otherwise it is as {@link Strategy#submit}.
+     * Enqueues an item and returns immediately. Fails as {@link Strategy#submit} does.
      *
-     * @param userData for {@link Batch#userData}
+     * @param userData returned by {@link Batch#userData}
      */
     public Item<R> submit(Q userData, ItemOptions options) {
         Objects.requireNonNull(userData, "userData");
@@ -98,20 +99,20 @@ public final class Batcher<Q, R> extends NativeObject {
         });
     }
 
-    /** How many items wait. */
+    /** Returns the number of waiting items. */
     public long numWaiting() {
         return count(0);
     }
 
-    /** How many items are on instances. */
+    /** Returns the number of items on instances. */
     public long numActive() {
         return count(1);
     }
 
     /**
-     * Ends a batcher that has no items, before its strategy.
+     * Closes a batcher that has no items. Close it before its strategy.
      *
-     * @throws DistException FAILED_PRECONDITION items have not ended; it is as it was
+     * @throws DistException FAILED_PRECONDITION items have not completed; the batcher remains usable
      */
     @Override
     public void close() {

@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.Objects;
 import org.libdist.internal.dist_batcher_options;
 
-/** Choices for {@link Strategy#batcher}. Immutable: each method gives another set of options. */
+/** Options of {@link Strategy#batcher}. Immutable: each method returns a new set of options. */
 public final class BatcherOptions {
-    /** Steps of 32 items at most, which wait for nobody. */
+    /** The default options: steps of at most 32 items, which do not wait for further items. */
     public static final BatcherOptions DEFAULT = new BatcherOptions();
 
     private int maxItems;
@@ -31,49 +31,56 @@ public final class BatcherOptions {
         maxResults = other.maxResults;
     }
 
-    /** Of a step, and of an instance; 0: 32. */
+    /**
+     * Sets the maximum number of items per step and per instance, at most 4096; 0 selects the default (32).
+     */
     public BatcherOptions maxItems(int maxItems) {
         BatcherOptions changed = new BatcherOptions(this);
         changed.maxItems = maxItems;
         return changed;
     }
 
-    /** How long an item waits for others while an instance is free; zero: not at all. */
+    /** Sets how long an item waits for others although an instance is idle; zero means not at all. */
     public BatcherOptions maxDelay(Duration maxDelay) {
         BatcherOptions changed = new BatcherOptions(this);
         changed.maxDelayNanos = Durations.nanos(maxDelay, "maxDelay");
         return changed;
     }
 
-    /** Items that no step has had; one more is refused; 0: 1024. */
+    /** Sets the maximum number of waiting items; 0 selects the default (1024). */
     public BatcherOptions maxWaiting(long maxWaiting) {
         BatcherOptions changed = new BatcherOptions(this);
         changed.maxWaiting = maxWaiting;
         return changed;
     }
 
-    /** Of the items that an instance has, as {@link ItemOptions#bytes} says; 0: any number. */
+    /** Sets the maximum sum of {@link ItemOptions#bytes} per instance; 0 means no limit. */
     public BatcherOptions maxBytes(long maxBytes) {
         BatcherOptions changed = new BatcherOptions(this);
         changed.maxBytes = maxBytes;
         return changed;
     }
 
-    /** Lengths, ascending, from 1; none: all items are of one bucket. */
+    /**
+     * Sets the buckets: lengths in ascending order, from 1. Without lengths, all items belong to one bucket.
+     */
     public BatcherOptions buckets(long... buckets) {
         BatcherOptions changed = new BatcherOptions(this);
         changed.buckets = Objects.requireNonNull(buckets, "buckets").clone();
         return changed;
     }
 
-    /** An item stays until {@link Batch#end}; otherwise it is in one step. */
+    /** Sets whether an item stays until {@link Batch#end}; otherwise it takes part in one step. */
     public BatcherOptions continuous(boolean continuous) {
         BatcherOptions changed = new BatcherOptions(this);
         changed.continuous = continuous;
         return changed;
     }
 
-    /** Partial results of an item that nobody has taken; one with as many is in no step; 0: 16. */
+    /**
+     * Sets the maximum number of partial results of an item that have not been taken; 0 selects the default
+     * (16). An item with that many results takes part in no further step until one is taken.
+     */
     public BatcherOptions maxResults(int maxResults) {
         BatcherOptions changed = new BatcherOptions(this);
         changed.maxResults = maxResults;

@@ -4,7 +4,7 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** A piece of one tensor for an {@link ApplyFunction}, lent for one call. */
+/** A part of one tensor for an {@link ApplyFunction}. It is valid only during the call. */
 public final class Block {
     private final int tensor;
     private final long first;
@@ -32,27 +32,27 @@ public final class Block {
         }
     }
 
-    /** Which tensor of the list. */
+    /** Returns the index of the tensor in the list. */
     public int tensor() {
         return tensor;
     }
 
-    /** The number of the piece's first element in the tensor. */
+    /** Returns the index of the block's first element in the tensor. */
     public long first() {
         return first;
     }
 
-    /** The gradient, reduced, and scaled by the clip: to be read. */
+    /** Returns the gradient, reduced and scaled by gradient clipping. It must not be written. */
     public Elements gradient() {
         return gradient;
     }
 
-    /** The parameter: to be changed. */
+    /** Returns the parameter, to be updated in place. */
     public Elements parameter() {
         return parameter;
     }
 
-    /** A state: to be changed. */
+    /** Returns a state, to be updated in place. */
     public Elements state(int index) {
         return states[index];
     }

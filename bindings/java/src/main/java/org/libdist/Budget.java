@@ -5,15 +5,17 @@ package org.libdist;
 import org.libdist.internal.DistModule;
 
 /**
- * How many threads of several strategies work at the same time: {@link StrategyOptions#budget} of each of them.
+ * Limits how many threads several strategies use at the same time. Set it in {@link StrategyOptions#budget}
+ * of each of them.
  *
- * <p>A run takes as many as it has replicas that work side by side, or all where that is more; a request takes one. Where
- * too few are free they wait, first come, first served, whatever their strategy, within their own timeout. What begins
- * inside a function that libdist has called takes nothing. A function must not wait, by a lock of the program's, for a run
- * or a request that somebody else has begun. close() gives the budget up; strategies that have it keep it.
+ * <p>A run acquires as many threads as it has replicas that can run in parallel, or all threads of the budget
+ * if that is more than the budget has. A request acquires one. If too few threads are free, the run or
+ * request waits, up to its own timeout. All strategies share one queue in order of arrival. Calls from inside
+ * a callback of libdist acquire no threads. A callback must not wait, with a lock of the program, for a run
+ * or request that another thread has started. close() releases the budget; strategies that use it keep it.
  */
 public final class Budget extends NativeObject {
-    /** Of that many threads. */
+    /** Creates a budget of the given number of threads. */
     public Budget(int threads) {
         super(new Native("budget", create(threads), DistModule::dist_budget_destroy));
     }

@@ -7,16 +7,15 @@ import java.util.List;
 import org.libdist.internal.DistModule;
 
 /**
- * An object by which any thread can ask what was begun with it to end early: {@link RunOptions#cancel},
- * {@link CollectiveOptions#cancel}, {@link DevicesOptions#cancel}, {@link RpcCallOptions#cancel}, {@link ScheduleOptions#cancel},
- * {@link SubmitOptions#cancel}.
- * One may serve any number of calls, of any strategies, at the same time; what was begun without it, or with another one, goes
- * on.
+ * Cancels calls from any thread: {@link RunOptions#cancel}, {@link CollectiveOptions#cancel}, {@link
+ * DevicesOptions#cancel}, {@link RpcCallOptions#cancel}, {@link ScheduleOptions#cancel}, {@link
+ * SubmitOptions#cancel}. One object can serve any number of calls at the same time, also of different
+ * strategies. Calls without it are not affected.
  *
  * <pre>{@code
  * try (Cancel shutdown = new Cancel()) {
  *     onShutdown(() -> shutdown.signal("the server shuts down"));
- *     strategy.run(step, RunOptions.DEFAULT.cancel(shutdown)); // CANCELLED then, queued or under way
+ *     strategy.run(step, RunOptions.DEFAULT.cancel(shutdown)); // then fails with CANCELLED, queued or in progress
  * }
  * }</pre>
  */
@@ -25,7 +24,7 @@ public final class Cancel extends NativeObject {
     private String reason; // null: none
     private boolean signalled;
 
-    /** One that has not been signalled. */
+    /** Creates an object that has not been signalled. */
     public Cancel() {
         super(new Native("cancel object", create(), DistModule::dist_cancel_destroy));
     }
@@ -36,17 +35,17 @@ public final class Cancel extends NativeObject {
         return out[0];
     }
 
-    /** As {@link #signal(String)}, without a reason. */
+    /** Same as {@link #signal(String)}, without a reason. */
     public void signal() {
         signalled(null);
     }
 
     /**
-     * Asks, for good: what was begun with it ends with CANCELLED, and so does, at once, what is begun with it
-     * later. A run that waits for earlier ones never begins. A collective ends its group's rounds in that
-     * run, on every member. A second signal changes nothing.
+     * Cancels everything that was started with this object. Calls in progress fail with CANCELLED, and calls
+     * that are started with it later fail at once. A queued run never starts. A collective ends its group's
+     * rounds in that run, on every member. A signal cannot be undone, and a second one has no effect.
      *
-     * @param reason which every report then has
+     * @param reason text that every report contains
      */
     public void signal(String reason) {
         Texts.bytes(reason, "reason"); // refused before anything is signalled
@@ -69,7 +68,7 @@ public final class Cancel extends NativeObject {
         all.forEach(call -> call.cancel(why));
     }
 
-    /** Whether it has been signalled, and all that this ends has been told. */
+    /** Returns whether the object has been signalled and everything that it cancels has been notified. */
     public boolean isSignalled() {
         return askInt(DistModule::dist_cancel_signalled) != 0;
     }
@@ -99,7 +98,7 @@ public final class Cancel extends NativeObject {
         calls.remove(call);
     }
 
-    /** Gives it up: what was begun with it goes on. */
+    /** Closes the object. Calls that were started with it continue. */
     @Override
     public void close() {
         super.close();

@@ -11,13 +11,19 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_checkpoint_map_options;
 import org.libdist.internal.dist_position;
 
-/** A safetensors file of variables: saved and loaded, with any number of replicas, or open for reading. */
+/**
+ * A safetensors file of variables: saves and loads variables, and reads an open file. Any number of replicas
+ * can load a file.
+ */
 public final class Checkpoint extends NativeObject {
     private Checkpoint(Native owner) {
         super(owner);
     }
 
-    /** Writes a file, in one step: whenever the process ends, the old file or the new one is there, whole. */
+    /**
+     * Writes a file atomically: if the process ends at any time, either the complete old file or the complete
+     * new file remains.
+     */
     public static void save(
             Strategy strategy, Path path, List<Variable> variables, CheckpointOptions options) {
         checkNames(variables, options);
@@ -28,15 +34,15 @@ public final class Checkpoint extends NativeObject {
         }
     }
 
-    /** As {@link #save(Strategy, Path, List, CheckpointOptions)}, of the variables alone. */
+    /** Same as {@link #save(Strategy, Path, List, CheckpointOptions)}, with default options. */
     public static void save(Strategy strategy, Path path, List<Variable> variables) {
         save(strategy, path, variables, CheckpointOptions.DEFAULT);
     }
 
     /**
-     * Gives variables the values that a file has for them.
+     * Loads the values of variables from a file.
      *
-     * @return where the input was, if the options ask for a position
+     * @return the saved input position, if the options ask for it
      */
     public static Optional<Position> load(
             Strategy strategy, Path path, List<Variable> variables, CheckpointOptions options) {
@@ -49,7 +55,7 @@ public final class Checkpoint extends NativeObject {
         }
     }
 
-    /** As {@link #load(Strategy, Path, List, CheckpointOptions)}, of the variables alone. */
+    /** Same as {@link #load(Strategy, Path, List, CheckpointOptions)}, with default options. */
     public static void load(Strategy strategy, Path path, List<Variable> variables) {
         load(strategy, path, variables, CheckpointOptions.DEFAULT);
     }
@@ -65,7 +71,7 @@ public final class Checkpoint extends NativeObject {
         return Texts.bytes(path.toString());
     }
 
-    /** Opens a file to see what is in it. */
+    /** Opens a file to inspect and read its tensors. */
     public static Checkpoint open(Strategy strategy, Path path) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -74,23 +80,24 @@ public final class Checkpoint extends NativeObject {
         }
     }
 
-    /** How many tensors the file has. */
+    /** Returns the number of tensors in the file. */
     public int size() {
         return askInt(handle -> (int) DistModule.dist_checkpoint_size(handle));
     }
 
-    /** The name of tensor {@code index}, in the order of their data; "" where there is none. */
+    /** Returns the name of tensor {@code index}, in the order of the data, or "" if there is none. */
     public String name(int index) {
         return ask(handle -> Texts.of(DistModule.dist_checkpoint_name(handle, index)));
     }
 
-    /** What a tensor is like, without its data. */
+    /** The dtype and shape of a tensor. */
     public record Spec(DType dtype, List<Long> shape) {}
 
     /**
-     * A tensor's dtype and shape.
+     * Returns the dtype and shape of a tensor.
      *
-     * @throws DistException NOT_FOUND no such tensor; UNIMPLEMENTED a dtype that libdist has not
+     * @throws DistException NOT_FOUND the tensor does not exist; UNIMPLEMENTED libdist does not support the
+     *         dtype
      */
     public Spec spec(String name) {
         return ask(handle -> {
@@ -108,7 +115,7 @@ public final class Checkpoint extends NativeObject {
         });
     }
 
-    /** Reads a tensor. */
+    /** Reads a tensor into memory. */
     public Value read(String name) {
         return ask(handle -> {
             long[] out = new long[1];
@@ -118,17 +125,18 @@ public final class Checkpoint extends NativeObject {
     }
 
     /**
-     * A tensor in the file's own memory, which replicas and processes share; it is not to be written. It stays as it is where
-     * another file takes this one's place; where others write into the file, {@link #read} it.
+     * Maps a tensor without copying it. Replicas, and other processes that map the file, share its memory; it
+     * must not be written. The value stays valid if the file is replaced by renaming another file over it. If
+     * other programs may write to the file itself, use {@link #read}.
      *
-     * @param verify compares its checksum, which reads all of it
+     * @param verify whether to verify the checksum, which reads the whole tensor
      */
     public Value map(String name, boolean verify) {
         return mapped(verify, (handle, options, out) ->
                 DistModule.dist_checkpoint_map(handle, Texts.bytes(name, "name"), options, out));
     }
 
-    /** All tensors in the file's own memory, as a dictionary by their names: {@link #map}. */
+    /** Maps all tensors of the file, like {@link #map}, and returns them as a dictionary by name. */
     public Value mapAll(boolean verify) {
         return mapped(verify, DistModule::dist_checkpoint_map_all);
     }
@@ -151,7 +159,7 @@ public final class Checkpoint extends NativeObject {
         }
     }
 
-    /** All texts of the file, libdist's among them, in its order. */
+    /** Returns all texts of the file, including those of libdist, in the order of the file. */
     public Map<String, String> metadata() {
         return ask(handle -> {
             Map<String, String> all = new LinkedHashMap<>();

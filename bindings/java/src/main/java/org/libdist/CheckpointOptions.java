@@ -9,9 +9,12 @@ import java.util.TreeMap;
 import org.libdist.internal.dist_checkpoint_options;
 import org.libdist.internal.dist_position;
 
-/** What else a checkpoint holds. Immutable: each method gives another set of options. */
+/**
+ * Specifies what a checkpoint contains besides the variables. Immutable: each method returns a new set of
+ * options.
+ */
 public final class CheckpointOptions {
-    /** The variables under their own names, and nothing else. */
+    /** The default options: the variables under their own names, and nothing else. */
     public static final CheckpointOptions DEFAULT = new CheckpointOptions(null, null, Map.of(), false);
 
     private final List<String> names;
@@ -27,26 +30,26 @@ public final class CheckpointOptions {
         this.sharded = sharded;
     }
 
-    /** The variables' names in the file. */
+    /** Sets the names of the variables in the file. */
     public CheckpointOptions names(List<String> names) {
         return new CheckpointOptions(
                 List.copyOf(Objects.requireNonNull(names, "names")), position, metadata, sharded);
     }
 
-    /** Saving: where the input is. Loading: asks for where it was. */
+    /** Saving: sets the input position to store. Loading: asks for the stored position. */
     public CheckpointOptions position(Position position) {
         return new CheckpointOptions(names, position, metadata, sharded);
     }
 
-    /** Saving: texts of yours for the file. Loading: not read, see {@link Checkpoint#metadata}. */
+    /** Saving: sets texts to store in the file. Loading: ignored; see {@link Checkpoint#metadata}. */
     public CheckpointOptions metadata(Map<String, String> metadata) {
         return new CheckpointOptions(
                 names, position, new TreeMap<>(Objects.requireNonNull(metadata, "metadata")), sharded);
     }
 
     /**
-     * Saving: the path becomes an index, and each worker of the strategy writes the shard of its part of the variables.
-     * Loading: not read.
+     * Saving: sets whether the path becomes an index, and each worker of the strategy writes its part of the
+     * variables to a shard. Loading: ignored.
      */
     public CheckpointOptions sharded(boolean sharded) {
         return new CheckpointOptions(names, position, metadata, sharded);

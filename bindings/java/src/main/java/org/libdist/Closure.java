@@ -7,9 +7,9 @@ import java.util.function.LongFunction;
 import org.libdist.internal.DistModule;
 
 /**
- * A function of a worker's, while it runs: what it reads and changes of the variables of the parameter servers. Its changes
- * go there when it has returned well, all at once and once only, so that its own reads do not see them. It is for the time of
- * its function: later calls are refused.
+ * The running call of a function on a worker. It reads and changes variables on the parameter servers. Its
+ * changes are applied together, exactly once, after the function has returned normally; its own reads do not
+ * see them. It is valid only while the function runs.
  */
 public final class Closure {
     private static final String OVER = "the closure is over: its function has returned";
@@ -45,56 +45,65 @@ public final class Closure {
         wanted.end();
     }
 
-    /** The name by which it was scheduled. */
+    /** Returns the name under which the closure was scheduled. */
     public String name() {
         return name;
     }
 
     /**
-     * Its number: how many closures the coordinator has scheduled before it; -1 where the function makes a per-worker value.
+     * Returns the number of the closure: how many closures the coordinator scheduled before it. Returns -1 if
+     * the function creates a per-worker value.
      */
     public long id() {
         return id;
     }
 
-    /** The index of the task that runs it. */
+    /** Returns the index of the task that runs the closure. */
     public int worker() {
         return worker;
     }
 
-    /** Whether nobody wants its result any more: another closure has failed, or the coordinator is gone. */
+    /**
+     * Returns whether the result is no longer needed, because another closure has failed or the coordinator
+     * is gone.
+     */
     public boolean isCancelled() {
         return wanted.isCancelled();
     }
 
     /**
-     * For what the function waits in, {@link RunOptions#cancel} for instance: signalled when nobody wants the result any
-     * more, a few milliseconds later. It ends with the closure.
+     * Returns an object for calls in which the function waits, for example for {@link RunOptions#cancel}. It
+     * is signalled, with a delay of a few milliseconds, when the result is no longer needed. It is closed
+     * with the closure.
      */
     public Cancel cancel() {
         return wanted.cancel();
     }
 
     /**
-     * Variables as they are now, or were at most maxStaleness of this worker's closures ago. Those of one parameter server are
-     * of one moment.
+     * Reads variables. The values are current, or older by at most {@link PsVariableOptions#maxStaleness} of
+     * this worker's closures. All values from one parameter server are from the same moment.
      *
-     * @throws DistException ABORTED a parameter server is lost: let it out, the coordinator knows what to do
+     * @throws DistException ABORTED a parameter server is lost; rethrow it, because the coordinator handles
+     *         it
      */
     public List<Value> read(String... names) {
         return ask(own -> RemoteVariables.read(
                 names, (texts, n, out) -> DistModule.dist_closure_read(own, texts, n, out)));
     }
 
-    /** Rows of a variable, as an embedding is looked up: row k of the result is row indices[k], I32 or I64. */
+    /**
+     * Reads rows of a variable, for example of an embedding: row k of the result is row indices[k]. The
+     * indices are of type I32 or I64.
+     */
     public Value readRows(String name, Value indices) {
         return ask(own -> RemoteVariables.rows(
                 name, indices, (text, rows, out) -> DistModule.dist_closure_read_rows(own, text, rows, out)));
     }
 
     /**
-     * Changes a variable, once the closure has ended well. The value is held until then, and its elements must stay as they
-     * are.
+     * Changes a variable after the closure has succeeded. The value is retained until then, and its elements
+     * must not change meanwhile.
      */
     public void assign(String name, Assign how, Value value) {
         ask(own -> {
@@ -104,7 +113,10 @@ public final class Closure {
         });
     }
 
-    /** As {@link #assign}, of rows, by indexed slices: row by row as given. */
+    /**
+     * Changes rows of a variable by indexed slices after the closure has succeeded, row by row in the given
+     * order; see {@link #assign}.
+     */
     public void scatter(String name, Scatter how, Value slices) {
         ask(own -> {
             RemoteVariables.scatter(
@@ -113,16 +125,17 @@ public final class Closure {
         });
     }
 
-    /** As {@link #update(String, List, Value)}, without arguments. */
+    /** Same as {@link #update(String, List, Value)}, without arguments. */
     public void update(String function, List<String> names) {
         update(function, names, null);
     }
 
     /**
-     * Changes variables that lie alike by a function that the parameter servers have registered, {@link
-     * Server#registerUpdate}, once the closure has ended well. What the function throws is the closure's failure.
+     * Changes variables, after the closure has succeeded, with a function that the parameter servers have
+     * registered; see {@link Server#registerUpdate}. The variables must have the same parts on the same
+     * servers. If the function throws, the closure fails.
      *
-     * @param arguments null: nothing; otherwise held as assign's value
+     * @param arguments may be null; otherwise retained like the value of {@link #assign}
      */
     public void update(String function, List<String> names, Value arguments) {
         ask(own -> {
@@ -133,8 +146,8 @@ public final class Closure {
     }
 
     /**
-     * What {@link Coordinator#createPerWorker} has made on this worker: {@link Value#object} is what its function gave as
-     * {@link Value#wrapObject}.
+     * Returns the value that {@link Coordinator#createPerWorker} created on this worker. If its function
+     * returned a value made by {@link Value#wrapObject}, {@link Value#object} returns the object.
      */
     public Value perWorker(String name) {
         byte[] text = Texts.bytes(name, "name");

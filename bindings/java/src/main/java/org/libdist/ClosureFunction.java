@@ -2,14 +2,15 @@
 
 package org.libdist;
 
-/** A function that workers run, see {@link Server#register}. */
+/** A function that workers run; see {@link Server#register}. */
 @FunctionalInterface
 public interface ClosureFunction {
     /**
-     * Gets what was scheduled with it, a value of kind NONE where that was nothing; both end when it returns. Returns a
-     * result, or null: nothing. Where it throws, nothing changes on any parameter server, and the coordinator hears of it:
-     * of a {@link DistException} the status and the message, of others UNKNOWN and their text. With {@link
-     * ServerOptions#numThreads} it is called on several threads at a time. Values are made with {@link Strategy#current}.
+     * Receives the value that was scheduled with it, of kind NONE if there was none; both arguments are
+     * closed when it returns. Returns a result, or null for none. If it throws, no parameter server changes
+     * anything, and the coordinator receives the status and message of a {@link DistException}, or UNKNOWN
+     * and the text of another exception. If {@link ServerOptions#numThreads} is above 1, it is called on
+     * several threads at the same time. Use {@link Strategy#current} to create values.
      */
     Value call(Closure closure, Value arguments) throws Exception;
 }

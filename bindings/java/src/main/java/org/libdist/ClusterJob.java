@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * A job of a cluster: some tasks that do the same.
+ * A job of a cluster: a name and a list of tasks.
  *
- * @param name what it is called: "worker"
- * @param addresses of its tasks, "host:port"
- * @param taskIndices as many as addresses; empty: 0, 1, ...
+ * @param name the name: "worker"
+ * @param addresses addresses of the tasks, "host:port"
+ * @param taskIndices one index per address; empty means 0, 1, ...
  */
 public record ClusterJob(String name, List<String> addresses, List<Integer> taskIndices) {
-    /** A job of tasks with indices. */
+    /** Creates a job whose tasks have the given indices. */
     public ClusterJob {
         Objects.requireNonNull(name, "name");
         addresses = List.copyOf(Objects.requireNonNull(addresses, "addresses"));
@@ -24,7 +24,7 @@ public record ClusterJob(String name, List<String> addresses, List<Integer> task
         }
     }
 
-    /** A job of tasks 0, 1, ... */
+    /** Creates a job with the tasks 0, 1, ... */
     public ClusterJob(String name, List<String> addresses) {
         this(name, addresses, List.of());
     }

@@ -14,8 +14,8 @@ import org.libdist.internal.Text;
 import org.libdist.internal.dist_cluster_resolver_options;
 
 /**
- * Who says which cluster a process is part of, and which task of it the process is. Immutable. What options
- * give counts before what a resolver finds.
+ * Finds the cluster to which a process belongs, and the task that the process is. Immutable. Options take
+ * precedence over what a resolver finds.
  *
  * <pre>{@code
  * ClusterResolver resolver = ClusterResolver.tfConfig();
@@ -56,30 +56,30 @@ public final class ClusterResolver extends NativeObject {
         }
     }
 
-    /** Of a spec that is given. */
+    /** Creates a resolver for a given spec. */
     public static ClusterResolver simple(ClusterSpec spec, ClusterResolverOptions options) {
         return made(options,
                 (uses, given, out)
                         -> DistModule.dist_cluster_resolver_create_simple(uses.of(spec, "spec"), given, out));
     }
 
-    /** Of a spec that is given, with which nothing else is. */
+    /** Creates a resolver for a given spec, without options. */
     public static ClusterResolver simple(ClusterSpec spec) {
         return simple(spec, ClusterResolverOptions.NONE);
     }
 
-    /** Of TF_CONFIG. The environment variable is read at each question. */
+    /** Creates a resolver for TF_CONFIG. It reads the environment variable at each query. */
     public static ClusterResolver tfConfig(ClusterResolverOptions options) {
         return made(options,
                 (uses, given, out) -> DistModule.dist_cluster_resolver_create_tf_config(given, out));
     }
 
-    /** Of TF_CONFIG. The environment variable is read at each question. */
+    /** Creates a resolver for TF_CONFIG, without options. It reads the environment variable at each query. */
     public static ClusterResolver tfConfig() {
         return tfConfig(ClusterResolverOptions.NONE);
     }
 
-    /** Of a step of Slurm's. What the environment says is read here, once. */
+    /** Creates a resolver for a Slurm step. It reads the environment once, during this call. */
     public static ClusterResolver slurm(SlurmOptions slurm, ClusterResolverOptions options) {
         Objects.requireNonNull(slurm, "slurm");
         return made(options,
@@ -88,8 +88,8 @@ public final class ClusterResolver extends NativeObject {
     }
 
     /**
-     * Of the names that the pods of a StatefulSet or an Indexed Job have. What the environment says is read
-     * here, once.
+     * Creates a resolver for the pods of a StatefulSet or an Indexed Job, based on their names. It reads the
+     * environment once, during this call.
      */
     public static ClusterResolver kubernetes(KubernetesOptions pods, ClusterResolverOptions options) {
         Objects.requireNonNull(pods, "pods");
@@ -100,8 +100,8 @@ public final class ClusterResolver extends NativeObject {
     }
 
     /**
-     * One of several: the spec is {@link ClusterSpec#union} of theirs, all else the first one's, unless
-     * options give it.
+     * Creates a union of several resolvers. Its spec is the {@link ClusterSpec#union} of their specs.
+     * Everything else comes from the first resolver, unless options set it.
      */
     public static ClusterResolver union(List<ClusterResolver> resolvers, ClusterResolverOptions options) {
         return made(options, (uses, given, out) -> {
@@ -110,12 +110,12 @@ public final class ClusterResolver extends NativeObject {
         });
     }
 
-    /** One of several, see {@link #union(List, ClusterResolverOptions)}. */
+    /** Same as {@link #union(List, ClusterResolverOptions)}, without options. */
     public static ClusterResolver union(List<ClusterResolver> resolvers) {
         return union(resolvers, ClusterResolverOptions.NONE);
     }
 
-    /** Of functions of your own, which are kept as long as something asks them. */
+    /** Creates a resolver from your own functions, which are kept as long as the resolver is in use. */
     public static ClusterResolver host(ResolverFunctions functions, ClusterResolverOptions options) {
         ResolverTarget target = new ResolverTarget(Objects.requireNonNull(functions, "functions"));
         Objects.requireNonNull(options, "options");
@@ -127,7 +127,7 @@ public final class ClusterResolver extends NativeObject {
         return new ClusterResolver(out[0]);
     }
 
-    /** Of functions of your own, see {@link #host(ResolverFunctions, ClusterResolverOptions)}. */
+    /** Same as {@link #host(ResolverFunctions, ClusterResolverOptions)}, without options. */
     public static ClusterResolver host(ResolverFunctions functions) {
         return host(functions, ClusterResolverOptions.NONE);
     }
@@ -139,7 +139,7 @@ public final class ClusterResolver extends NativeObject {
         return ResolverTarget.asking(() -> ask(question));
     }
 
-    /** The cluster. */
+    /** Returns the cluster. */
     public ClusterSpec spec() {
         return answer(handle -> {
             long[] out = new long[1];
@@ -162,12 +162,12 @@ public final class ClusterResolver extends NativeObject {
         });
     }
 
-    /** The job of this process; empty: it is not known. */
+    /** Returns the job of this process; empty if it is not known. */
     public Optional<String> taskType() {
         return text(DistModule::dist_cluster_resolver_task_type);
     }
 
-    /** The index of this process in its job; empty: it is not known. */
+    /** Returns the index of this process in its job; empty if it is not known. */
     public OptionalInt taskId() {
         return answer(handle -> {
             int[] out = new int[1];
@@ -176,26 +176,26 @@ public final class ClusterResolver extends NativeObject {
         });
     }
 
-    /** What stands before addresses; empty: nothing is known. */
+    /** Returns the prefix of addresses, such as "grpc"; empty if it is not known. */
     public Optional<String> rpcLayer() {
         return text(DistModule::dist_cluster_resolver_rpc_layer);
     }
 
-    /** A word for where the cluster runs; empty: none. */
+    /** Returns the platform on which the cluster runs; empty if it is not known. */
     public Optional<String> environment() {
         return text(DistModule::dist_cluster_resolver_environment);
     }
 
-    /** Where to connect to where no task is asked for; "" for nowhere. */
+    /** Returns the address to connect to if no task is given, or "" if there is none. */
     public String master() {
         return master(null, OptionalInt.empty(), null);
     }
 
     /**
-     * Where to connect to for a task: "grpc://host:port".
+     * Returns the address to connect to for a task: "grpc://host:port".
      *
-     * @param taskType null: not given
-     * @param rpcLayer null: the resolver's; "": none
+     * @param taskType null if not given
+     * @param rpcLayer null selects the layer of the resolver; "" selects none
      */
     public String master(String taskType, OptionalInt taskId, String rpcLayer) {
         byte[] type = Texts.orNull(taskType);
@@ -208,12 +208,12 @@ public final class ClusterResolver extends NativeObject {
         });
     }
 
-    /** How many accelerators this process has. */
+    /** Returns the number of accelerators of this process. */
     public int numAccelerators() {
         return numAccelerators(null, OptionalInt.empty());
     }
 
-    /** How many accelerators a task has. */
+    /** Returns the number of accelerators of a task. */
     public int numAccelerators(String taskType, OptionalInt taskId) {
         byte[] type = Texts.orNull(taskType);
         int id = ClusterSpec.number(taskId);
@@ -224,7 +224,10 @@ public final class ClusterResolver extends NativeObject {
         });
     }
 
-    /** The GPUs of this process as CUDA_VISIBLE_DEVICES has them, "2,3"; libdist does not set it. */
+    /**
+     * Returns the GPUs of this process in the format of CUDA_VISIBLE_DEVICES, "2,3". libdist does not set the
+     * environment variable.
+     */
     public String gpuIds() {
         return answer(handle -> {
             byte[] out = ClusterSpec.room();
@@ -233,14 +236,17 @@ public final class ClusterResolver extends NativeObject {
         });
     }
 
-    /** What was decided, and from where: lines of "subject: words", for people. */
+    /**
+     * Returns a description of each decision and its source, as lines of the form "subject: words" for people
+     * to read.
+     */
     public String explain() {
         return written(Text::explain_cluster);
     }
 
     // ---- Slurm's lists ----
 
-    /** The hosts of a list as Slurm writes them: "n[01-03],m1". */
+    /** Returns the hosts of a Slurm host list: "n[01-03],m1". */
     public static List<String> slurmHosts(String hostList) {
         byte[] list = Texts.bytes(hostList, "hostList");
         Text text = new Text();
@@ -252,7 +258,7 @@ public final class ClusterResolver extends NativeObject {
         }
     }
 
-    /** The numbers of a list as Slurm writes them: "2(x3),1" is 2, 2, 2, 1. */
+    /** Expands a Slurm list of task counts: "2(x3),1" becomes 2, 2, 2, 1. */
     public static int[] slurmTasksPerNode(String tasksPerNode) {
         byte[] list = Texts.bytes(tasksPerNode, "tasksPerNode");
         int[] tasks = new int[DistModuleConstants.DIST_MAX_CLUSTER_TASKS];

@@ -7,11 +7,11 @@ import java.util.OptionalInt;
 import org.libdist.internal.dist_cluster_resolver_options;
 
 /**
- * What is given to a cluster resolver, which counts before what it finds. Immutable: each method gives
- * another set of options, and a null text is one that is not given.
+ * Options of cluster resolvers. They take precedence over what a resolver finds. Immutable: each method
+ * returns a new set of options. A null text is not set.
  */
 public final class ClusterResolverOptions {
-    /** Nothing is given. */
+    /** Options in which nothing is set. */
     public static final ClusterResolverOptions NONE =
             new ClusterResolverOptions(null, OptionalInt.empty(), 0, null, null, null, null);
 
@@ -34,48 +34,50 @@ public final class ClusterResolverOptions {
         this.tfConfig = tfConfig;
     }
 
-    /** The job of this process. */
+    /** Sets the job of this process. */
     public ClusterResolverOptions taskType(String taskType) {
         return new ClusterResolverOptions(
                 taskType, taskId, numAccelerators, rpcLayer, environment, sessionAddress, tfConfig);
     }
 
-    /** Its index in the job. */
+    /** Sets the index of this process in its job. */
     public ClusterResolverOptions taskId(OptionalInt taskId) {
         return new ClusterResolverOptions(taskType, Objects.requireNonNull(taskId, "taskId"), numAccelerators,
                 rpcLayer, environment, sessionAddress, tfConfig);
     }
 
-    /** Its index in the job. */
+    /** Sets the index of this process in its job. */
     public ClusterResolverOptions taskId(int taskId) {
         return taskId(OptionalInt.of(taskId));
     }
 
-    /** Of this process; 0: none, or those that Slurm's options give. */
+    /**
+     * Sets the number of accelerators of this process; 0 means none, or the number from {@link SlurmOptions}.
+     */
     public ClusterResolverOptions numAccelerators(int numAccelerators) {
         return new ClusterResolverOptions(
                 taskType, taskId, numAccelerators, rpcLayer, environment, sessionAddress, tfConfig);
     }
 
-    /** What stands before addresses, with ://; "": nothing. */
+    /** Sets the prefix of addresses, which is followed by "://"; "" means no prefix. */
     public ClusterResolverOptions rpcLayer(String rpcLayer) {
         return new ClusterResolverOptions(
                 taskType, taskId, numAccelerators, rpcLayer, environment, sessionAddress, tfConfig);
     }
 
-    /** A word for where the cluster runs. */
+    /** Sets the platform on which the cluster runs. */
     public ClusterResolverOptions environment(String environment) {
         return new ClusterResolverOptions(
                 taskType, taskId, numAccelerators, rpcLayer, environment, sessionAddress, tfConfig);
     }
 
-    /** What master() gives where no task is asked for; of {@link ClusterResolver#simple} alone. */
+    /** Sets the result of {@link ClusterResolver#master()}; only for {@link ClusterResolver#simple}. */
     public ClusterResolverOptions sessionAddress(String sessionAddress) {
         return new ClusterResolverOptions(
                 taskType, taskId, numAccelerators, rpcLayer, environment, sessionAddress, tfConfig);
     }
 
-    /** TF_CONFIG, in the place of the environment variable. */
+    /** Sets the value of TF_CONFIG, in place of the environment variable. */
     public ClusterResolverOptions tfConfig(String tfConfig) {
         return new ClusterResolverOptions(
                 taskType, taskId, numAccelerators, rpcLayer, environment, sessionAddress, tfConfig);

@@ -12,9 +12,9 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.DistModuleConstants;
 
 /**
- * Which processes there are: jobs by name, each with its tasks' addresses. Immutable; nothing is connected
- * to. A task is named by its type, which is its job's name, and its id, which is its index there; either may
- * be missing, as null and empty.
+ * Describes the processes of a cluster: named jobs, each with the addresses of its tasks. Immutable; no
+ * method connects to an address. A task is identified by its type, which is the name of its job, and its id,
+ * which is its index in the job. Either can be missing: null or empty.
  *
  * <pre>{@code
  * ClusterSpec spec = ClusterSpec.of(Map.of("worker", List.of("a:1", "b:2")));
@@ -26,7 +26,7 @@ public final class ClusterSpec extends NativeObject {
         super(new Native("cluster spec", handle, DistModule::dist_cluster_spec_destroy));
     }
 
-    /** Of jobs, each with the addresses of its tasks 0, 1, ..., in the order of the map. */
+    /** Creates a spec of jobs, in the order of the map. Each job has the addresses of its tasks 0, 1, ... */
     public static ClusterSpec of(Map<String, List<String>> jobs) {
         Objects.requireNonNull(jobs, "jobs");
         return of(jobs.entrySet()
@@ -35,7 +35,10 @@ public final class ClusterSpec extends NativeObject {
                         .toList());
     }
 
-    /** Of jobs. Of two jobs of one name, and of two tasks of one index, the later one counts. */
+    /**
+     * Creates a spec of jobs. If two jobs have the same name, or two tasks of a job the same index, the later
+     * one replaces the earlier one.
+     */
     public static ClusterSpec of(List<ClusterJob> jobs) {
         Objects.requireNonNull(jobs, "jobs");
         ClusterJobs rows = new ClusterJobs();
@@ -53,15 +56,18 @@ public final class ClusterSpec extends NativeObject {
         }
     }
 
-    /** Of a JSON text, as "cluster" in TF_CONFIG has it: {"worker": ["a:1", "b:2"], "ps": {"3": "c:4"}}. */
+    /**
+     * Creates a spec from JSON in the format of "cluster" in TF_CONFIG: {"worker": ["a:1", "b:2"], "ps":
+     * {"3": "c:4"}}.
+     */
     public static ClusterSpec fromJson(String text) {
         byte[] bytes = Texts.bytes(text, "text");
         return made(out -> DistModule.dist_cluster_spec_from_json(bytes, out));
     }
 
     /**
-     * One of several. The tasks of a job that has indices 0, 1, ... in all of them follow one another; where
-     * it has other indices in one of them its tasks keep theirs.
+     * Merges several specs into one. If a job has the indices 0, 1, ... in all of them, its tasks are
+     * appended in order. Otherwise all tasks of the job keep their indices.
      */
     public static ClusterSpec union(List<ClusterSpec> specs) {
         try (Uses uses = new Uses()) {
@@ -83,7 +89,7 @@ public final class ClusterSpec extends NativeObject {
 
     // ---- What is in it ----
 
-    /** The names of the jobs, in their order. */
+    /** Returns the names of the jobs, in their order. */
     public List<String> jobs() {
         return ask(handle -> {
             List<String> jobs = new ArrayList<>();
@@ -99,13 +105,13 @@ public final class ClusterSpec extends NativeObject {
         void ask(long spec, byte[] job, int[] out);
     }
 
-    /** How many tasks a job has. */
+    /** Returns the number of tasks of a job. */
     public int numTasks(String job) {
         byte[] name = Texts.bytes(job, "job");
         return number((handle, out) -> DistModule.dist_cluster_spec_num_tasks(handle, name, out));
     }
 
-    /** The indices of a job's tasks, ascending. */
+    /** Returns the indices of a job's tasks, in ascending order. */
     public int[] taskIndices(String job) {
         byte[] name = Texts.bytes(job, "job");
         int[] indices = new int[numTasks(job)];
@@ -115,7 +121,7 @@ public final class ClusterSpec extends NativeObject {
         });
     }
 
-    /** The address of a task. */
+    /** Returns the address of a task. */
     public String taskAddress(String job, int task) {
         byte[] name = Texts.bytes(job, "job");
         return ask(handle -> {
@@ -125,7 +131,10 @@ public final class ClusterSpec extends NativeObject {
         });
     }
 
-    /** As JSON: a job with tasks 0, 1, ... is a list of addresses, any other an object. */
+    /**
+     * Returns the spec as JSON: a job with the tasks 0, 1, ... is a list of addresses, any other job is an
+     * object.
+     */
     public String json() {
         return ask(handle -> Texts.of(DistModule.dist_cluster_spec_json(handle)));
     }
@@ -165,17 +174,26 @@ public final class ClusterSpec extends NativeObject {
         return taskId == DistModuleConstants.DIST_TASK_UNSET ? OptionalInt.empty() : OptionalInt.of(taskId);
     }
 
-    /** Throws where the cluster has not the jobs that training has, or a task is none of it. */
+    /**
+     * Throws if the cluster is not suitable for training or the task does not belong to it. The checks are
+     * those of TensorFlow.
+     */
     public void validate(String taskType, OptionalInt taskId) {
         rule(taskType, taskId, (handle, type, id, out) -> DistModule.dist_cluster_validate(handle, type, id));
     }
 
-    /** Whether a task is the chief: the chief, an evaluator, and worker 0 where there is no chief. */
+    /**
+     * Returns whether a task is the chief. This is true for the task of job "chief", for an evaluator, and
+     * for worker 0 if the cluster has no chief.
+     */
     public boolean isChief(String taskType, OptionalInt taskId) {
         return rule(taskType, taskId, DistModule::dist_cluster_is_chief) != 0;
     }
 
-    /** Who leads the collectives, "/job:worker/replica:0/task:0"; "" where nobody does. */
+    /**
+     * Returns the task that leads the collectives, "/job:worker/replica:0/task:0": the chief, or worker 0 if
+     * there is no chief. Returns "" for an evaluator and for an empty cluster.
+     */
     public String collectiveLeader(String taskType, OptionalInt taskId) {
         byte[] type = Texts.orNull(taskType);
         int id = number(taskId);
@@ -190,7 +208,10 @@ public final class ClusterSpec extends NativeObject {
         return new byte[DistModuleConstants.DIST_MAX_ADDRESS_BYTES];
     }
 
-    /** Who leads the coordination of the cluster: ps 0, else the chief, else worker 0; "" without any job. */
+    /**
+     * Returns the task that leads the coordination of the cluster: ps 0, or else the chief, or else worker 0.
+     * Returns "" for an empty cluster.
+     */
     public String coordinationLeader() {
         return ask(handle -> {
             byte[] out = room();
@@ -199,40 +220,49 @@ public final class ClusterSpec extends NativeObject {
         });
     }
 
-    /** With how many others, itself counted, a task of that type works. */
+    /** Returns the number of tasks that work together with a task of the given type, including itself. */
     public int workerCount(String taskType) {
         byte[] type = Texts.orNull(taskType);
         return number((handle, out) -> DistModule.dist_cluster_worker_count(handle, type, out));
     }
 
-    /** The number of a task among those that it works with: the chief is 0 and workers follow. */
+    /**
+     * Returns the number of a task among the tasks that it works with: the chief is 0, and the workers
+     * follow.
+     */
     public int idInCluster(String taskType, OptionalInt taskId) {
         return rule(taskType, taskId, DistModule::dist_cluster_id_in_cluster);
     }
 
-    /** Whether a task writes checkpoints: the chief does, and in an empty cluster the one process. */
+    /**
+     * Returns whether a task writes checkpoints: the chief does, and so does the single process of an empty
+     * cluster.
+     */
     public boolean shouldSaveCheckpoint(String taskType, OptionalInt taskId) {
         return rule(taskType, taskId, DistModule::dist_cluster_should_save_checkpoint) != 0;
     }
 
-    /** Whether a task writes summaries. */
+    /** Returns whether a task writes summaries; the result is that of {@link #shouldSaveCheckpoint}. */
     public boolean shouldSaveSummary(String taskType, OptionalInt taskId) {
         return rule(taskType, taskId, DistModule::dist_cluster_should_save_summary) != 0;
     }
 
-    /** Whether a task evaluates the model: an evaluator does, else who writes checkpoints. */
+    /**
+     * Returns whether a task evaluates the model: an evaluator does; if the cluster has no evaluator, the
+     * task that writes checkpoints does.
+     */
     public boolean shouldEvaluate(String taskType, OptionalInt taskId) {
         return rule(taskType, taskId, DistModule::dist_cluster_should_evaluate) != 0;
     }
 
-    /** Whether both have the same jobs, in any order, with the same tasks. */
+    /** Returns whether both specs have the same jobs, in any order, with the same tasks. */
     public boolean isSame(ClusterSpec other) {
         try (Uses uses = new Uses()) {
             return DistModule.dist_cluster_spec_is_equal(uses.of(this), uses.of(other, "other")) != 0;
         }
     }
 
-    /** {@link #json}; of a closed one that it is closed. */
+    /** Returns the same text as {@link #json}; for a closed spec, a text that states this. */
     @Override
     public String toString() {
         return owner.isClosed() ? "a closed cluster spec" : json();

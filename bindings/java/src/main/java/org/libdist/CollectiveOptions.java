@@ -7,11 +7,11 @@ import java.util.Objects;
 import org.libdist.internal.dist_collective_options;
 
 /**
- * Rare choices for one collective. Immutable: each method gives another set of options; make one outside the
+ * Options of one collective. Immutable: each method returns a new set of options, so create one outside the
  * loop that uses it.
  */
 public final class CollectiveOptions {
-    /** No tag, the strategy's timeout, all replicas. */
+    /** The default options: no tag, the strategy's timeout, all replicas. */
     public static final CollectiveOptions NONE = new CollectiveOptions();
 
     // What the quick forms of collectives read.
@@ -54,77 +54,88 @@ public final class CollectiveOptions {
         return new CollectiveOptions(this, false);
     }
 
-    /** With a name for reports; it must be equal on all replicas. */
+    /** Returns options with a name for error reports. It must be the same on all replicas. */
     public static CollectiveOptions tag(String tag) {
         CollectiveOptions options = new CollectiveOptions();
         options.tag = Texts.bytes(tag, "tag");
         return options;
     }
 
-    /** With a bound on the wait for a peer; zero: the strategy's, negative: no limit. */
+    /** Sets the longest wait for a peer; zero selects the strategy's, and a negative value means no limit. */
     public CollectiveOptions timeout(Duration timeout) {
         CollectiveOptions options = new CollectiveOptions(this, simple);
         options.timeoutNanos = Durations.nanos(timeout, "timeout");
         return options;
     }
 
-    /** What the bits of a sum depend on; ORDERED: as the strategy says, whose own default that is. */
+    /**
+     * Sets the order of additions in a sum, which determines its bits. ORDERED selects the strategy's
+     * setting, whose default is ORDERED too.
+     */
     public CollectiveOptions numerics(Numerics numerics) {
         CollectiveOptions options = more();
         options.numerics = Objects.requireNonNull(numerics, "numerics");
         return options;
     }
 
-    /** Who meets; roots, ranks and sizes are then those of the group. */
+    /** Sets the participating group. Roots, ranks and sizes are then those of the group. */
     public CollectiveOptions group(Group group) {
         CollectiveOptions options = more();
         options.group = Objects.requireNonNull(group, "group");
         return options;
     }
 
-    /** MEAN: one weight (>= 0) for each contribution of this replica, given by all members or by none. */
+    /**
+     * MEAN: sets one weight, at least 0, for each contribution of this replica. Either all members set
+     * weights or none.
+     */
     public CollectiveOptions weights(double... weights) {
         CollectiveOptions options = more();
         options.weights = weights.clone();
         return options;
     }
 
-    /** How many tensors this replica adds to each sum; the list of inputs is that many times as long. */
+    /**
+     * Sets the number of tensors that this replica adds to each sum. The list of inputs is that many times as
+     * long.
+     */
     public CollectiveOptions contributions(int contributions) {
         CollectiveOptions options = more();
         options.contributions = contributions;
         return options;
     }
 
-    /** {@link ReduceOp#USER}'s operator; the same on all members. */
+    /** Sets the operator of {@link ReduceOp#USER}. It must be the same on all members. */
     public CollectiveOptions reducer(Reducer reducer) {
         CollectiveOptions options = more();
         options.reducer = Objects.requireNonNull(reducer, "reducer");
         return options;
     }
 
-    /** allToAll: a size along the axis for each member, which the input is cut into. */
+    /** allToAll: sets one size for each member, into which the input is split along the axis. */
     public CollectiveOptions splits(long... splits) {
         CollectiveOptions options = more();
         options.splits = splits.clone();
         return options;
     }
 
-    /** The dimension that parts are cut from or joined along; negative: counted from the end. */
+    /** Sets the dimension along which tensors are split or joined. A negative axis counts from the end. */
     public CollectiveOptions axis(int axis) {
         CollectiveOptions options = more();
         options.axis = axis;
         return options;
     }
 
-    /** About how much a pack of a planned list has; 0: the strategy's, else all. */
+    /** Sets the approximate pack size of a planned list; 0 selects the strategy's, or one pack. */
     public CollectiveOptions bytesPerPack(long bytesPerPack) {
         CollectiveOptions options = more();
         options.bytesPerPack = bytesPerPack;
         return options;
     }
 
-    /** Taken, and of no consequence for the bits. */
+    /**
+     * Requests a collective implementation. It is accepted for compatibility and does not change the bits.
+     */
     public CollectiveOptions implementation(Communication implementation) {
         CollectiveOptions options = more();
         options.implementation = Objects.requireNonNull(implementation, "implementation");
@@ -132,8 +143,8 @@ public final class CollectiveOptions {
     }
 
     /**
-     * The size of one element of {@link #reducer}'s, a multiple of the dtype's, the same on all members: what
-     * it is called with is never cut inside one. 0: the dtype's.
+     * Sets the size of one element of {@link #reducer}, a multiple of the dtype's size. It must be the same
+     * on all members. Tensors are never split inside such an element. 0 selects the dtype's size.
      */
     public CollectiveOptions elementBytes(long elementBytes) {
         CollectiveOptions options = more();
@@ -141,7 +152,7 @@ public final class CollectiveOptions {
         return options;
     }
 
-    /** What ends the group's rounds in this run, for all members. */
+    /** Sets an object that cancels the group's rounds in this run, on all members. */
     public CollectiveOptions cancel(Cancel cancel) {
         CollectiveOptions options = more();
         options.cancel = Objects.requireNonNull(cancel, "cancel");

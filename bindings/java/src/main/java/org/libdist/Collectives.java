@@ -8,15 +8,15 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_collective_options;
 
 /**
- * All collectives on lists of tensors, blocking, under way or planned: {@link Replica} itself, {@link
- * Replica#async} and {@link Replica#planned}. Every replica of the run makes the same collectives in the same
- * order; whoever comes for something else, fails or does not come gives all of them the same DistException. For
- * details see the C header collective.h.
+ * The collectives on lists of tensors: blocking ({@link Replica} itself), asynchronous ({@link
+ * Replica#async}) or planned ({@link Replica#planned}). All replicas of a run must call the same collectives
+ * in the same order. If a replica calls something else, fails, or does not arrive in time, all of them throw
+ * the same DistException.
  *
- * <p>{@code in} and {@code out} are lists of the same length. Where they are the same tensors it is done in
- * place.
+ * <p>{@code in} and {@code out} are lists of the same length. If they have the same tensors, the operation is
+ * in place.
  *
- * @param <R> what a collective gives: nothing, work under way, or a plan
+ * @param <R> the result of a collective: nothing, work in progress, or a plan
  */
 public abstract class Collectives<R> {
     Collectives() {}
@@ -48,14 +48,14 @@ public abstract class Collectives<R> {
         return listed(name, call, in, out, options);
     }
 
-    /** Reduces each tensor over all replicas, in place; every replica gets the results. */
+    /** Reduces each tensor over all replicas, in place. Every replica gets the results. */
     public R allReduce(ReduceOp op, List<Tensor> data, CollectiveOptions options) {
         return allReduce(op, Objects.requireNonNull(data, "data"), data, options);
     }
 
     /**
-     * Reduces each tensor over all replicas; every replica gets the results: folded from left to right by
-     * replica id, the same bits on every replica and in every run.
+     * Reduces each tensor over all replicas. Every replica gets the results. Elements are folded from left to
+     * right by replica id: the bits are the same on every replica and in every run.
      */
     public R allReduce(ReduceOp op, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         int code = op.code;
@@ -64,7 +64,10 @@ public abstract class Collectives<R> {
                 in, out, out.size(), options);
     }
 
-    /** As {@link #allReduce}; the root gets the results: {@code out} may be null elsewhere. */
+    /**
+     * Reduces each tensor like {@link #allReduce}. Only the root gets the results; {@code out} may be null
+     * elsewhere.
+     */
     public R reduceToRoot(
             ReduceOp op, int root, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         int code = op.code;
@@ -73,7 +76,10 @@ public abstract class Collectives<R> {
                 in, out, out == null ? in.size() : out.size(), options);
     }
 
-    /** As {@link #allReduce}; every replica gets a part of each result, as large as its {@code out}. */
+    /**
+     * Reduces each tensor like {@link #allReduce}. Every replica gets a part of each result, of the size of
+     * its {@code out}.
+     */
     public R reduceScatter(ReduceOp op, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         int code = op.code;
         return make("dist_reduce_scatter",
@@ -81,41 +87,46 @@ public abstract class Collectives<R> {
                 in, out, out.size(), options);
     }
 
-    /** Joins the tensors of all replicas along the options' axis; every replica gets the results. */
+    /**
+     * Concatenates the tensors of all replicas along the axis of the options. Every replica gets the results.
+     */
     public R allGather(List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         return listed("dist_all_gather", DistModule::dist_all_gather, in, out, options);
     }
 
-    /** As {@link #allGather}; the root gets the results: {@code out} may be null elsewhere. */
+    /**
+     * Concatenates tensors like {@link #allGather}. Only the root gets the results; {@code out} may be null
+     * elsewhere.
+     */
     public R gatherToRoot(int root, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         return rooted("dist_gather_to_root",
                 (r, i, o, n, opt) -> DistModule.dist_gather_to_root(r, root, i, o, n, opt), in, out, options);
     }
 
-    /** Gives every replica the root's tensors, in place. */
+    /** Copies the root's tensors to every replica, in place. */
     public R broadcast(int root, List<Tensor> data, CollectiveOptions options) {
         return broadcast(root, Objects.requireNonNull(data, "data"), data, options);
     }
 
-    /** Gives every replica the root's tensors: {@code in} may be null elsewhere. */
+    /** Copies the root's tensors to every replica. {@code in} may be null on other replicas. */
     public R broadcast(int root, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         return rooted("dist_broadcast",
                 (r, i, o, n, opt) -> DistModule.dist_broadcast(r, root, i, o, n, opt), in, out, options);
     }
 
-    /** Gives every replica a part of each of the root's tensors: {@code in} may be null elsewhere. */
+    /** Gives every replica a part of each of the root's tensors. {@code in} may be null on other replicas. */
     public R scatterFromRoot(int root, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         return rooted("dist_scatter_from_root",
                 (r, i, o, n, opt) -> DistModule.dist_scatter_from_root(r, root, i, o, n, opt),
                 in, out, options);
     }
 
-    /** Every replica gives every replica a part of its tensors: equal ones, or the options' splits. */
+    /** Sends a part of each replica's tensors to every replica: equal parts, or the splits of the options. */
     public R allToAll(List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         return listed("dist_all_to_all", DistModule::dist_all_to_all, in, out, options);
     }
 
-    /** Reduces each tensor over the replicas up to each one. */
+    /** Reduces each tensor over the replicas up to this one. */
     public R scan(ReduceOp op, ScanKind kind, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         int code = op.code;
         return listed("dist_scan",
@@ -124,10 +135,10 @@ public abstract class Collectives<R> {
     }
 
     /**
-     * Every replica gives its tensors to one other.
+     * Sends each replica's tensors to one other replica.
      *
-     * @param destination who gets this replica's tensors; -1: nobody
-     * @param source whose tensors it gets; -1: nobody's, and {@code out} becomes 0
+     * @param destination the rank that receives this replica's tensors; -1 means none
+     * @param source the rank whose tensors this replica receives; -1 means none, and {@code out} is set to 0
      */
     public R permute(
             int destination, int source, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
@@ -136,7 +147,10 @@ public abstract class Collectives<R> {
                 in, out, options);
     }
 
-    /** Returns, or ends, when every replica has come. What each wrote before, all can read after. */
+    /**
+     * Waits until every member has arrived. All writes that a member made before the barrier are visible to
+     * all members after it.
+     */
     public R barrier(CollectiveOptions options) {
         return make(
                 "dist_barrier", (r, i, o, n, opt) -> DistModule.dist_barrier(r, opt), null, null, 0, options);

@@ -8,9 +8,9 @@ import java.util.Optional;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_communication_options;
 
-/** How a program asks its collectives to be done. Immutable: each method gives another set of options. */
+/** Specifies how collectives communicate. Immutable: each method returns a new set of options. */
 public final class CommunicationOptions {
-    /** Nothing is asked for. */
+    /** Options in which nothing is set. */
     public static final CommunicationOptions DEFAULT = new CommunicationOptions(Communication.AUTO, 0, null);
 
     private final Communication implementation;
@@ -23,38 +23,41 @@ public final class CommunicationOptions {
         this.timeout = timeout;
     }
 
-    /** By which implementation. */
+    /** Sets the implementation. */
     public CommunicationOptions implementation(Communication implementation) {
         return new CommunicationOptions(
                 Objects.requireNonNull(implementation, "implementation"), bytesPerPack, timeout);
     }
 
-    /** A planned list is cut into packs of about this size; 0: not given. */
+    /** Sets the approximate size of the packs into which a planned list is split; 0 means not set. */
     public CommunicationOptions bytesPerPack(long bytesPerPack) {
         return new CommunicationOptions(implementation, bytesPerPack, timeout);
     }
 
-    /** The longest wait for a peer; zero or negative: no limit. */
+    /** Sets the longest wait for a peer; zero or a negative value means no limit. */
     public CommunicationOptions timeout(Duration timeout) {
         return new CommunicationOptions(implementation, bytesPerPack, timeout);
     }
 
-    /** By which implementation. */
+    /** Returns the implementation. */
     public Communication implementation() {
         return implementation;
     }
 
-    /** The size of packs; 0: not given. */
+    /** Returns the size of packs; 0 if it is not set. */
     public long bytesPerPack() {
         return bytesPerPack;
     }
 
-    /** The longest wait for a peer, where it is given. */
+    /** Returns the longest wait for a peer, if it is set. */
     public Optional<Duration> timeout() {
         return Optional.ofNullable(timeout);
     }
 
-    /** These options, overridden by what others give; null: none. */
+    /**
+     * Returns these options, in which values that are set in {@code over} replace others. {@code over} may be
+     * null.
+     */
     public CommunicationOptions merge(CommunicationOptions over) {
         try (Uses uses = new Uses()) {
             dist_communication_options out = DEFAULT.toNative(uses);
@@ -66,7 +69,10 @@ public final class CommunicationOptions {
         }
     }
 
-    /** As TensorFlow prints them: "Options(bytes_per_pack=0,timeout_seconds=None,implementation=...)". */
+    /**
+     * Returns the options in TensorFlow's format:
+     * "Options(bytes_per_pack=0,timeout_seconds=None,implementation=...)".
+     */
     public String describe() {
         try (Uses uses = new Uses()) {
             byte[] text = new byte[CrossReplica.NAME_BYTES];

@@ -12,12 +12,12 @@ import org.libdist.internal.Text;
 import org.libdist.internal.dist_coordinator_stats;
 
 /**
- * Keeps variables on the parameter servers of a job, and gives closures to its workers, as TensorFlow's ClusterCoordinator
- * does with a ParameterServerStrategy. Closures run side by side and wait for nobody: training is asynchronous. What becomes
- * of servers that are lost is in libdist's coordinator.h. Its methods may be called from several threads.
+ * Keeps variables on the parameter servers of a job and runs closures on its workers, like TensorFlow's
+ * ClusterCoordinator with a ParameterServerStrategy. Closures run concurrently and do not wait for each
+ * other: training is asynchronous. Several threads may use a coordinator at the same time.
  *
  * <pre>{@code
- * StrategyOptions options = StrategyOptions.DEFAULT.kind(StrategyKind.PARAMETER_SERVER); // TF_CONFIG says which servers
+ * StrategyOptions options = StrategyOptions.DEFAULT.kind(StrategyKind.PARAMETER_SERVER); // TF_CONFIG lists the servers
  * try (Strategy strategy = new Strategy(options); Coordinator coordinator = Coordinator.create(strategy)) {
  *     coordinator.createVariable("w", zeros);
  *     for (Value batch : batches) {
@@ -25,12 +25,16 @@ import org.libdist.internal.dist_coordinator_stats;
  *     }
  *     coordinator.join();
  *     coordinator.read("w").forEach(this::use);
- * } // the servers end too
+ * } // also stops the servers
  * }</pre>
  *
- * What an earlier closure has failed with comes out of schedule(), join() or done(), once; {@link RemoteValue#get} says it
- * always. An interrupt of a thread that waits in schedule() or join() ends that wait: CANCELLED, and the thread stays
- * interrupted.
+ * <p>If a closure fails, the next call of schedule(), join() or done() throws its failure, once; {@link
+ * RemoteValue#get} always throws it. If a worker is lost, its closures run again on another worker; their
+ * effects are applied exactly once. If a parameter server is lost, its variables are lost, and all further
+ * calls fail with ABORTED.
+ *
+ * <p>Interrupting a thread that waits in schedule() or join() ends that wait with CANCELLED, and the thread
+ * stays interrupted.
  */
 public final class Coordinator extends NativeObject {
     private final Strategy strategy; // which the collector is to leave alone
@@ -55,15 +59,16 @@ public final class Coordinator extends NativeObject {
         return life;
     }
 
-    /** As {@link #create(Strategy, CoordinatorOptions)}, as libdist has it by itself. */
+    /** Same as {@link #create(Strategy, CoordinatorOptions)}, with default options. */
     public static Coordinator create(Strategy strategy) {
         return create(strategy, CoordinatorOptions.DEFAULT);
     }
 
     /**
-     * Makes the coordinator of a strategy of kind PARAMETER_SERVER, whose cluster resolver says which servers there are. It
-     * waits for nobody. A strategy has one: where there is one already, that is what comes, its options are not read, and it
-     * ends when everybody who has it has closed it. Close it before the strategy.
+     * Creates the coordinator of a strategy of kind PARAMETER_SERVER, whose cluster resolver lists the
+     * servers. It does not block. A strategy has one coordinator: if it already exists, this method returns
+     * it and ignores the options, and the coordinator ends when every owner has closed it. Close it before
+     * the strategy.
      */
     public static Coordinator create(Strategy strategy, CoordinatorOptions options) {
         Objects.requireNonNull(options, "options");
@@ -75,17 +80,18 @@ public final class Coordinator extends NativeObject {
 
     // ---- Variables ----
 
-    /** As {@link #createVariable(String, Tensor, PsVariableOptions)}, as the partitioner says. */
+    /** Same as {@link #createVariable(String, Tensor, PsVariableOptions)}, with default options. */
     public void createVariable(String name, Tensor initial) {
         createVariable(name, initial, PsVariableOptions.DEFAULT);
     }
 
     /**
-     * Makes a variable on the parameter servers, with these elements. Variables, and the parts of divided ones, go to the
-     * servers in turn, in the order in which they are created. What the partitioner throws comes out itself.
+     * Creates a variable on the parameter servers, with the elements of {@code initial}. Variables, and the
+     * parts of divided variables, are placed on the servers in turn, in the order of their creation.
+     * Exceptions that the partitioner throws are rethrown unchanged.
      *
-     * @throws DistException DEADLINE_EXCEEDED not within the coordinator's time-out: the message names a server that is not
-     *         there
+     * @throws DistException DEADLINE_EXCEEDED the coordinator's timeout expired; the message names a server
+     *         that is not available
      */
     public void createVariable(String name, Tensor initial, PsVariableOptions options) {
         byte[] text = Texts.bytes(name, "name");
@@ -98,7 +104,7 @@ public final class Coordinator extends NativeObject {
         }
     }
 
-    /** The names of the variables, in the order of their creation. */
+    /** Returns the names of the variables, in the order of their creation. */
     public List<String> variables() {
         return ask(handle -> {
             List<String> names = new ArrayList<>();
@@ -109,10 +115,10 @@ public final class Coordinator extends NativeObject {
         });
     }
 
-    /** What a variable is like. */
+    /** The dtype and shape of a variable. */
     public record Spec(DType dtype, List<Long> shape) {}
 
-    /** A variable's dtype and shape. */
+    /** Returns the dtype and shape of a variable. */
     public Spec variableSpec(String name) {
         byte[] text = Texts.bytes(name, "name");
         return ask(handle -> {
@@ -127,15 +133,18 @@ public final class Coordinator extends NativeObject {
     }
 
     /**
-     * Where some rows of a variable lie.
+     * Describes where some rows of a variable are stored.
      *
-     * @param device "/job:ps/replica:0/task:1/device:CPU:0"
-     * @param begin the first of its rows
-     * @param rows how many
+     * @param device the device of the server, "/job:ps/replica:0/task:1/device:CPU:0"
+     * @param begin the first row
+     * @param rows the number of rows
      */
     public record Part(String device, long begin, long rows) {}
 
-    /** The parts of a variable, in the order of their rows; one that is not divided has one. */
+    /**
+     * Returns the parts of a variable, in the order of their rows. A variable that is not divided has one
+     * part.
+     */
     public List<Part> variableParts(String name) {
         byte[] text = Texts.bytes(name, "name");
         return ask(handle -> {
@@ -153,19 +162,22 @@ public final class Coordinator extends NativeObject {
         });
     }
 
-    /** Variables as they are now. Those of one parameter server are of one moment. */
+    /** Reads variables. The values of variables on the same parameter server are from the same moment. */
     public List<Value> read(String... names) {
         return ask(own -> RemoteVariables.read(
                 names, (texts, n, out) -> DistModule.dist_coordinator_read(own, texts, n, out)));
     }
 
-    /** Rows of a variable, as an embedding is looked up: row k of the result is row indices[k], I32 or I64. */
+    /**
+     * Reads rows of a variable, for example of an embedding: row k of the result is row indices[k]. The
+     * indices are of type I32 or I64.
+     */
     public Value readRows(String name, Value indices) {
         return ask(own -> RemoteVariables.rows(
                 name, indices, (text, rows, out) -> DistModule.dist_coordinator_read_rows(own, text, rows, out)));
     }
 
-    /** Changes a variable, at once. */
+    /** Changes a variable immediately. */
     public void assign(String name, Assign how, Value value) {
         ask(own -> {
             RemoteVariables.assign(
@@ -174,7 +186,7 @@ public final class Coordinator extends NativeObject {
         });
     }
 
-    /** Changes rows of a variable by indexed slices, row by row as given, at once. */
+    /** Changes rows of a variable immediately, by indexed slices, row by row in the given order. */
     public void scatter(String name, Scatter how, Value slices) {
         ask(own -> {
             RemoteVariables.scatter(
@@ -183,16 +195,17 @@ public final class Coordinator extends NativeObject {
         });
     }
 
-    /** As {@link #update(String, List, Value)}, without arguments. */
+    /** Same as {@link #update(String, List, Value)}, without arguments. */
     public void update(String function, List<String> names) {
         update(function, names, null);
     }
 
     /**
-     * Changes variables that lie alike by a function that the parameter servers have registered, {@link
-     * Server#registerUpdate}, at once. Where that throws, nothing has changed on the server whose function did.
+     * Changes variables immediately with a function that the parameter servers have registered; see {@link
+     * Server#registerUpdate}. The variables must have the same parts on the same servers. If the function
+     * throws on a server, nothing changes on that server.
      *
-     * @param arguments null: nothing
+     * @param arguments may be null
      */
     public void update(String function, List<String> names, Value arguments) {
         ask(own -> {
@@ -203,9 +216,9 @@ public final class Coordinator extends NativeObject {
     }
 
     /**
-     * Writes a checkpoint of all variables, in which a divided variable is one tensor, and waits until it is on the disk.
-     * Closures go on meanwhile: the file has, for each parameter server, the variables of one moment, and which closures they
-     * have in them.
+     * Writes a checkpoint of all variables and waits until it is on disk. A divided variable is one tensor in
+     * the file. Closures continue meanwhile: for each parameter server, the file has the variables of one
+     * moment, and records the closures whose effects they include.
      */
     public void save(Path path) {
         byte[] text = Texts.bytes(path.toString());
@@ -216,10 +229,12 @@ public final class Coordinator extends NativeObject {
     }
 
     /**
-     * Gives all variables the values that a checkpoint has for them, before the first closure. A program that schedules its
-     * closures again from the mark on, in the same order, has each of them have its effects once.
+     * Loads all variables from a checkpoint. Call it before the first closure is scheduled. If the program
+     * schedules its closures again from the mark, in the same order, the effects of each closure are applied
+     * once.
      *
-     * @return the mark that was saved, by which closures are numbered on: all below it had ended; 0 for files of other programs
+     * @return the saved mark, from which closures are numbered: all closures with lower numbers had finished;
+     *         0 for files of other programs
      */
     public long restore(Path path) {
         byte[] text = Texts.bytes(path.toString());
@@ -232,22 +247,24 @@ public final class Coordinator extends NativeObject {
 
     // ---- Closures ----
 
-    /** As {@link #schedule(String, Value)}, without arguments. */
+    /** Same as {@link #schedule(String, Value)}, without arguments. */
     public RemoteValue schedule(String function) {
         return schedule(function, null);
     }
 
-    /** As {@link #schedule(String, Value, ScheduleOptions)}, with the coordinator's time-out. */
+    /** Same as {@link #schedule(String, Value, ScheduleOptions)}, with the coordinator's timeout. */
     public RemoteValue schedule(String function, Value arguments) {
         return schedule(function, arguments, ScheduleOptions.DEFAULT);
     }
 
     /**
-     * Has a worker run the closure that it has registered under a name. It waits while there are maxQueued closures that have
-     * no end. Where an earlier closure has failed, nothing is scheduled.
+     * Schedules one call of the closure that the workers have registered under a name. It waits while there
+     * are {@link CoordinatorOptions#maxQueued} unfinished closures. If an earlier closure has failed, nothing
+     * is scheduled.
      *
-     * @param arguments held until it has ended: their elements must stay as they are; null: nothing
-     * @return what it comes to; who does not want it may forget it
+     * @param arguments may be null; otherwise retained until the closure has finished, and its elements must
+     *         not change until then
+     * @return the future result, which may be ignored
      */
     public RemoteValue schedule(String function, Value arguments, ScheduleOptions options) {
         byte[] name = Texts.bytes(function, "function");
@@ -262,25 +279,26 @@ public final class Coordinator extends NativeObject {
         return new RemoteValue(out[0], this);
     }
 
-    /** As {@link #join(Duration)}, for the coordinator's time-out. */
+    /** Same as {@link #join(Duration)}, with the coordinator's timeout. */
     public void join() {
         join(Duration.ZERO);
     }
 
     /**
-     * Waits until all closures have ended.
+     * Waits until all closures have finished.
      *
-     * @param timeout zero: the coordinator's; negative: without limit
-     * @throws DistException DEADLINE_EXCEEDED not in time: the message names a server that is not there
+     * @param timeout zero selects the coordinator's; a negative value means no limit
+     * @throws DistException DEADLINE_EXCEEDED the timeout expired; the message names a server that is not
+     *         available
      */
     public void join(Duration timeout) {
         join(timeout, null);
     }
 
     /**
-     * As {@link #join(Duration)}.
+     * Same as {@link #join(Duration)}.
      *
-     * @param cancel ends the wait, too; null: nothing
+     * @param cancel also cancels the wait; may be null
      */
     public void join(Duration timeout, Cancel cancel) {
         long nanos = Durations.nanos(timeout, "timeout");
@@ -290,7 +308,7 @@ public final class Coordinator extends NativeObject {
         }
     }
 
-    /** Whether all closures have ended. */
+    /** Returns whether all closures have finished. */
     public boolean done() {
         return askInt(handle -> {
             int[] done = new int[1];
@@ -299,19 +317,20 @@ public final class Coordinator extends NativeObject {
         }) != 0;
     }
 
-    /** As {@link #createPerWorker(String, String, Value)}, without arguments. */
+    /** Same as {@link #createPerWorker(String, String, Value)}, without arguments. */
     public void createPerWorker(String name, String function) {
         createPerWorker(name, function, null);
     }
 
     /**
-     * Has each worker run a closure, once and before any further one, and keep its result under a name for its closures:
-     * {@link Closure#perWorker}. So each has a dataset or a buffer of its own. A worker that returns runs it again. The result
-     * is not sent, so that it may be anything: {@link Value#wrapObject} makes a value of a Java object. It waits until the
-     * workers that are there have it; what the function throws there comes out with its status and message.
+     * Runs a closure once on each worker, before any further closure, and keeps its result on that worker
+     * under a name. Closures get it with {@link Closure#perWorker}, so each worker can have its own dataset
+     * or buffer. A worker that returns after a loss runs the closure again. The result is not sent and can be
+     * of any kind; {@link Value#wrapObject} makes a value of a Java object. This method waits until the
+     * available workers have the result. If the closure throws, it fails with the same status and message.
      *
-     * @param function the closure's name
-     * @param arguments null: nothing
+     * @param function the name of the closure
+     * @param arguments may be null
      */
     public void createPerWorker(String name, String function, Value arguments) {
         byte[] text = Texts.bytes(name, "name");
@@ -322,7 +341,7 @@ public final class Coordinator extends NativeObject {
         }
     }
 
-    /** What it does now. */
+    /** Returns the current counters. */
     public CoordinatorStats stats() {
         dist_coordinator_stats raw = new dist_coordinator_stats();
         try {
@@ -336,18 +355,19 @@ public final class Coordinator extends NativeObject {
     }
 
     /**
-     * The latest 16,384 closures as a trace, JSON of Chrome's trace-event format, for Perfetto: a row for each worker, on
-     * which a slice is the time from when a closure was sent until its end.
+     * Returns the latest 16,384 closures as a trace in Chrome's trace-event format (JSON), for Perfetto. Each
+     * worker has a row, on which a slice is the time from sending a closure until it finished.
      */
     public String writeTrace() {
         return written(Text::write_coordinator_trace);
     }
 
     /**
-     * Ends it, where nobody else has it: closures that have no end are CANCELLED, and the servers are told to end. schedule()
-     * and join() that wait are CANCELLED; other calls are waited for. Remote values stay readable.
+     * Ends the coordinator if no other owner holds it. Unfinished closures, and schedule() and join() calls
+     * in progress, fail with CANCELLED; it waits for other calls. The servers are told to stop. Remote values
+     * stay readable.
      *
-     * @throws DistException FAILED_PRECONDITION while the partitioner runs
+     * @throws DistException FAILED_PRECONDITION the partitioner is running
      */
     @Override
     public void close() {

@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.Objects;
 import org.libdist.internal.dist_coordinator_options;
 
-/** The rare choices of a {@link Coordinator}. Immutable: each method gives another set of options. */
+/** Options of a {@link Coordinator}. Immutable: each method returns a new set of options. */
 public final class CoordinatorOptions {
-    /** Those of libdist. */
+    /** The default options. */
     public static final CoordinatorOptions DEFAULT = new CoordinatorOptions();
 
     private int maxQueued;
@@ -31,42 +31,51 @@ public final class CoordinatorOptions {
         return copy;
     }
 
-    /** How many closures may have no end; beyond it {@link Coordinator#schedule} waits; 0: 262,144. */
+    /**
+     * Sets the maximum number of unfinished closures; at this limit {@link Coordinator#schedule} waits. 0
+     * selects the default (262,144).
+     */
     public CoordinatorOptions maxQueued(int maxQueued) {
         CoordinatorOptions copy = copy();
         copy.maxQueued = maxQueued;
         return copy;
     }
 
-    /** How many closures a worker has at a time; 0: 1. */
+    /** Sets how many closures a worker has at a time; 0 selects the default (1). */
     public CoordinatorOptions closuresPerWorker(int closuresPerWorker) {
         CoordinatorOptions copy = copy();
         copy.closuresPerWorker = closuresPerWorker;
         return copy;
     }
 
-    /** How often one closure may be lost with its worker; 0: 16. */
+    /** Sets how often one closure may be lost with its worker; 0 selects the default (16). */
     public CoordinatorOptions maxLosses(int maxLosses) {
         CoordinatorOptions copy = copy();
         copy.maxLosses = maxLosses;
         return copy;
     }
 
-    /** Of calls that have none of their own; zero: the strategy's; negative: no limit. */
+    /**
+     * Sets the timeout of calls without their own; zero selects the strategy's, and a negative value means no
+     * limit.
+     */
     public CoordinatorOptions timeout(Duration timeout) {
         CoordinatorOptions copy = copy();
         copy.timeoutNanos = Durations.nanos(timeout, "timeout");
         return copy;
     }
 
-    /** Most of one message; 0: 1 GiB. */
+    /** Sets the maximum size of a message; 0 selects the default (1 GiB). */
     public CoordinatorOptions maxMessageBytes(long maxMessageBytes) {
         CoordinatorOptions copy = copy();
         copy.maxMessageBytes = maxMessageBytes;
         return copy;
     }
 
-    /** Divides variables that do not say it themselves; without it they stay whole. */
+    /**
+     * Sets a function that divides variables without partitions of their own. Without it, they are not
+     * divided.
+     */
     public CoordinatorOptions partitioner(PartitionFunction partitioner) {
         CoordinatorOptions copy = copy();
         copy.partitioner = Objects.requireNonNull(partitioner, "partitioner");

@@ -5,21 +5,21 @@ package org.libdist;
 import org.libdist.internal.dist_coordinator_stats;
 
 /**
- * What a coordinator does, in numbers.
+ * The counters of a coordinator.
  *
  * @param numPs parameter servers of the cluster
  * @param numWorkers workers of the cluster
- * @param workersUp that have work, or may have it
+ * @param workersUp workers that have closures or can take some
  * @param queued closures that no worker has
- * @param inFlight closures that one has
- * @param scheduled closures in all
- * @param completed that ended well
- * @param failed that failed
- * @param cancelled that were cancelled
- * @param losses how often a closure came back from a worker
- * @param mark all closures below have ended
- * @param bytesSent to all servers: messages, without what gRPC adds
- * @param bytesReceived from all servers
+ * @param inFlight closures that a worker has
+ * @param scheduled total number of closures
+ * @param completed closures that finished without an error
+ * @param failed closures that failed
+ * @param cancelled closures that were cancelled
+ * @param losses how often a closure was lost with its worker
+ * @param mark all closures with lower numbers have finished
+ * @param bytesSent message bytes sent to all servers, without the overhead of gRPC
+ * @param bytesReceived message bytes received from all servers
  */
 public record CoordinatorStats(int numPs, int numWorkers, int workersUp, long queued, long inFlight, long scheduled,
         long completed, long failed, long cancelled, long losses, long mark, long bytesSent, long bytesReceived) {

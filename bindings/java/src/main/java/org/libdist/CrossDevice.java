@@ -7,10 +7,7 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_cross_device_options;
 
-/**
- * Who reduces, broadcasts and gathers values from outside runs, and how (TensorFlow: CrossDeviceOps).
- * Immutable.
- */
+/** Reduces, broadcasts and gathers values outside runs (TensorFlow: CrossDeviceOps). Immutable. */
 public final class CrossDevice extends NativeObject {
     private final Target target; // the functions of yours; null: none
 
@@ -19,36 +16,40 @@ public final class CrossDevice extends NativeObject {
         this.target = target;
     }
 
-    /** One of TensorFlow's kinds; {@code numPacks} is taken, and of no consequence. */
+    /**
+     * Creates operations of one of TensorFlow's kinds. {@code numPacks} is accepted for compatibility and has
+     * no effect.
+     */
     public static CrossDevice create(CrossDeviceKind kind, int numPacks) {
         return create(kind, numPacks, null, null, 0, null);
     }
 
-    /** One of TensorFlow's kinds. */
+    /** Creates operations of one of TensorFlow's kinds. */
     public static CrossDevice create(CrossDeviceKind kind) {
         return create(kind, 0);
     }
 
     /**
-     * Reduction to one device.
+     * Creates operations that reduce to one device.
      *
-     * @param device its name; null: any
-     * @param accumulate instead of +; null: +. MEAN divides by n afterwards
+     * @param device a device name; null means any device
+     * @param accumulate replaces +; null means +. MEAN divides by n afterwards
      */
     public static CrossDevice reductionToOneDevice(String device, Reducer accumulate) {
         return reductionToOneDevice(device, accumulate, 0);
     }
 
     /**
-     * As {@link #reductionToOneDevice(String, Reducer)}, of an operator that is never cut inside an element.
+     * Same as {@link #reductionToOneDevice(String, Reducer)}, for an operator with elements of another size.
      *
-     * @param elementBytes the size of one element of the operator, a multiple of the dtype's; 0: the dtype's
+     * @param elementBytes the size of one element of the operator, a multiple of the dtype's size, which is
+     *         never split; 0 selects the dtype's size
      */
     public static CrossDevice reductionToOneDevice(String device, Reducer accumulate, long elementBytes) {
         return create(CrossDeviceKind.REDUCTION_TO_ONE_DEVICE, 0, device, accumulate, elementBytes, null);
     }
 
-    /** Functions of yours. */
+    /** Creates operations that call your own functions. */
     public static CrossDevice host(CrossDeviceFunctions functions) {
         return create(CrossDeviceKind.HOST, 0, null, null, 0, Objects.requireNonNull(functions, "functions"));
     }
@@ -86,17 +87,17 @@ public final class CrossDevice extends NativeObject {
         }
     }
 
-    /** Which kind. */
+    /** Returns the kind. */
     public CrossDeviceKind kind() {
         return CrossDeviceKind.of(askInt(DistModule::dist_cross_device_kind));
     }
 
-    /** The number of packs that they were made with. */
+    /** Returns the number of packs with which the operations were created. */
     public int numPacks() {
         return askInt(DistModule::dist_cross_device_num_packs);
     }
 
-    /** The full name of the device that they were made with; null: none. */
+    /** Returns the full name of the device with which the operations were created; null if there is none. */
     public String device() {
         return ask(handle -> Texts.of(DistModule.dist_cross_device_device(handle)));
     }
@@ -128,14 +129,15 @@ public final class CrossDevice extends NativeObject {
     }
 
     /**
-     * {@link Strategy#reduceTo} without a strategy: there are as many replicas as the value has components.
+     * Reduces a value without a strategy, like {@link Strategy#reduceTo}. The number of replicas is the
+     * number of the value's components.
      */
     public Value reduce(ReduceOp op, Value value, Destination destination) {
         return one(value, destination,
                 (handle, v, to, out) -> DistModule.dist_cross_device_reduce(handle, op.code, v, to, out));
     }
 
-    /** {@link Strategy#batchReduceTo} without a strategy. */
+    /** Reduces several values without a strategy, like {@link Strategy#batchReduceTo}. */
     public List<Value> batchReduce(ReduceOp op, List<Value> values, List<Destination> destinations) {
         try {
             return checked(CrossReplica.batch(values, destinations,
@@ -146,12 +148,15 @@ public final class CrossDevice extends NativeObject {
         }
     }
 
-    /** {@link Strategy#broadcastTo} without a strategy: to as many replicas as the destination has. */
+    /**
+     * Places a value at a destination without a strategy, like {@link Strategy#broadcastTo}. The destination
+     * determines the number of replicas.
+     */
     public Value broadcast(Value value, Destination destination) {
         return one(value, destination, DistModule::dist_cross_device_broadcast);
     }
 
-    /** {@link Strategy#gather} without a strategy. */
+    /** Concatenates the components of a value without a strategy, like {@link Strategy#gather}. */
     public Value gather(Value value, int axis) {
         return one(value, null,
                 (handle, v, to, out) -> DistModule.dist_cross_device_gather(handle, v, axis, out));

@@ -8,8 +8,8 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 
 /**
- * What a {@link Strategy} does with values and variables from outside runs, and inside merge functions:
- * reduces, broadcasts, gathers, updates.
+ * The operations of a {@link Strategy} on values and variables outside runs and inside merge functions:
+ * reduce, broadcast, gather and update.
  */
 public abstract class CrossReplica extends NativeObject {
     static final int NAME_BYTES = 1024; // more than any device's name has
@@ -24,9 +24,11 @@ public abstract class CrossReplica extends NativeObject {
     }
 
     /**
-     * Reduces a per-replica value to one tensor; of a nest, each leaf. {@code op} is SUM or MEAN.
+     * Reduces a per-replica value to one tensor. Each leaf of a nested value is reduced. {@code op} is SUM or
+     * MEAN.
      *
-     * @param axes that are reduced too, in each component; none: the components as they are
+     * @param axes axes along which each component is reduced first; none means that the components are used
+     *         as they are
      */
     public Value reduce(ReduceOp op, Value value, int... axes) {
         int[] given = axes.length == 0 ? null : axes;
@@ -37,14 +39,14 @@ public abstract class CrossReplica extends NativeObject {
         }
     }
 
-    /** Reduces a per-replica value to where it is wanted; null: on every replica. */
+    /** Reduces a per-replica value and places the result at a destination; null means every replica. */
     public Value reduceTo(ReduceOp op, Value value, Destination destination) {
         return reduceTo(op, value, destination, CommunicationOptions.DEFAULT);
     }
 
     /**
-     * As {@link #reduceTo(ReduceOp, Value, Destination)}, with TensorFlow's options: checked, and of no
-     * consequence.
+     * Same as {@link #reduceTo(ReduceOp, Value, Destination)}, with TensorFlow's options, which are checked
+     * but have no effect.
      */
     public Value reduceTo(ReduceOp op, Value value, Destination destination, CommunicationOptions options) {
         try (Uses uses = new Uses()) {
@@ -55,12 +57,15 @@ public abstract class CrossReplica extends NativeObject {
         }
     }
 
-    /** {@link #reduceTo} of many values in one pass: each to its destination; null: all to every replica. */
+    /**
+     * Performs several calls of {@link #reduceTo} in one pass: each value goes to its destination; null means
+     * that all go to every replica.
+     */
     public List<Value> batchReduceTo(ReduceOp op, List<Value> values, List<Destination> destinations) {
         return batchReduceTo(op, values, destinations, CommunicationOptions.DEFAULT);
     }
 
-    /** As {@link #batchReduceTo(ReduceOp, List, List)}, with options as {@link #reduceTo} has them. */
+    /** Same as {@link #batchReduceTo(ReduceOp, List, List)}, with the options of {@link #reduceTo}. */
     public List<Value> batchReduceTo(
             ReduceOp op, List<Value> values, List<Destination> destinations, CommunicationOptions options) {
         return batch(values, destinations,
@@ -90,7 +95,10 @@ public abstract class CrossReplica extends NativeObject {
         }
     }
 
-    /** One value where it is wanted, mirrored where that is on every replica; null: on every replica. */
+    /**
+     * Places a value at a destination. The result is mirrored if the destination is on every replica, as it
+     * is if destination is null.
+     */
     public Value broadcastTo(Value value, Destination destination) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -100,7 +108,10 @@ public abstract class CrossReplica extends NativeObject {
         }
     }
 
-    /** Joins the components of a per-replica value along an axis to one tensor; of a nest, each leaf. */
+    /**
+     * Concatenates the components of a per-replica value along an axis to one tensor. Each leaf of a nested
+     * value is gathered.
+     */
     public Value gather(Value value, int axis) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -109,7 +120,7 @@ public abstract class CrossReplica extends NativeObject {
         }
     }
 
-    /** The name, in full, of the device that a destination is on. */
+    /** Returns the full name of the device of a destination. */
     public String destinationDevice(Destination destination) {
         try (Uses uses = new Uses()) {
             byte[] name = new byte[NAME_BYTES];
@@ -119,7 +130,10 @@ public abstract class CrossReplica extends NativeObject {
         }
     }
 
-    /** A tuple of a value's components, in replica order; of any other value a tuple of itself. */
+    /**
+     * Returns a tuple of a value's components, in replica order. For any other value, the tuple contains only
+     * that value.
+     */
     public Value localResults(Value value) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -129,11 +143,11 @@ public abstract class CrossReplica extends NativeObject {
     }
 
     /**
-     * Calls {@code fn} on every copy of a variable, with that replica's components of {@code args}, some at
-     * the same time.
+     * Calls {@code fn} on every copy of a variable with that replica's components of {@code args}. Several
+     * calls can run at the same time.
      *
-     * @param args a list or tuple; any other value is the only argument; null: none
-     * @throws X what the function threw
+     * @param args a list or tuple; any other value is the only argument; null means none
+     * @throws X the exception that the function threw
      */
     public <X extends Exception> void update(Variable variable, UpdateFunction<X> fn, Value args) throws X {
         Calls.<X>run(UpdateTarget.of(variable, fn),
@@ -142,13 +156,14 @@ public abstract class CrossReplica extends NativeObject {
     }
 
     /**
-     * {@link #update} with named arguments and results: one call after another, on this thread.
+     * Updates a variable like {@link #update}, with named arguments and results: one call after another, on
+     * the calling thread.
      *
-     * @param args a list or tuple; any other value is the only argument; null: none
-     * @param kwargs a dictionary; null: none
-     * @param ungrouped whether each leaf of the result is a tuple of what the calls gave
-     * @return the results merged; null: no call gave one
-     * @throws X what the function threw
+     * @param args a list or tuple; any other value is the only argument; null means none
+     * @param kwargs a dictionary; null means none
+     * @param ungrouped whether each leaf of the result is a tuple of the results of all calls
+     * @return the merged results; null if no call returned one
+     * @throws X the exception that the function threw
      */
     public <X extends Exception> Value updateValues(Variable variable, UpdateValuesFunction<X> fn, Value args,
             Value kwargs, boolean ungrouped) throws X {
@@ -160,9 +175,10 @@ public abstract class CrossReplica extends NativeObject {
     }
 
     /**
-     * {@link #updateValues} of what is no variable: once for each device that variables are on.
+     * Calls a function once for each device that holds variables, like {@link #updateValues} but without a
+     * variable.
      *
-     * @throws X what the function threw
+     * @throws X the exception that the function threw
      */
     public <X extends Exception> Value updateNonSlot(
             UpdateValuesFunction<X> fn, Value args, Value kwargs, boolean ungrouped) throws X {
@@ -173,17 +189,16 @@ public abstract class CrossReplica extends NativeObject {
     }
 
     /**
-     * Enters the strategy's scope: on this thread it is the current strategy until close(), in the
-     * cross-replica context. Meant for try-with-resources; scopes end in the reverse order of their
-     * beginning.
+     * Enters the strategy's scope: until close(), it is the current strategy of this thread, in cross-replica
+     * context. Use it in a try-with-resources statement; scopes must be closed in the reverse order.
      */
     public Scope scope() {
         return new Scope(this, DistModule::dist_scope_enter, DistModule::dist_scope_exit);
     }
 
     /**
-     * Variables that this thread makes next are placed with another, until close(). They always are: it is
-     * checked.
+     * Declares, until close(), that variables which this thread creates belong on the device of another
+     * variable. This does not change where variables are placed; it only checks that colocation is possible.
      */
     public Scope colocate(Value variable) {
         Objects.requireNonNull(variable, "variable");

@@ -9,7 +9,7 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.Text;
 
 /**
- * A source of batches, each split over the replicas.
+ * Produces batches, each of which is split over the replicas.
  *
  * <pre>{@code
  * for (Value batch : dataset) {
@@ -29,7 +29,10 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         workers = strategy.hasPeers() ? strategy : null;
     }
 
-    /** Element i is row i of each of the tensors (features, labels, ...), which are copied. */
+    /**
+     * Creates a dataset of rows: element i is row i of each tensor (features, labels, ...). The data are
+     * copied.
+     */
     public static Dataset fromTensors(Strategy strategy, List<Tensor> tensors, DatasetOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -40,8 +43,8 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
     }
 
     /**
-     * Elements that a function makes. What it throws comes out of the iterator's methods, itself, checked
-     * exceptions too.
+     * Creates a dataset whose elements a function produces. Exceptions that it throws, including checked
+     * ones, are rethrown unchanged by the iterator's methods.
      */
     public static Dataset fromSource(Strategy strategy, Source source, DatasetOptions options) {
         Objects.requireNonNull(source, "source");
@@ -58,7 +61,10 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         return new Dataset(strategy, out[0], target, 0);
     }
 
-    /** Elements of files, which a function reads; otherwise as {@link #fromSource}. */
+    /**
+     * Creates a dataset of the elements of files, which a function reads. Otherwise it is like {@link
+     * #fromSource}.
+     */
     public static Dataset fromFiles(
             Strategy strategy, List<String> names, FileSource source, DatasetOptions options) {
         Objects.requireNonNull(source, "source");
@@ -78,10 +84,11 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
     }
 
     /**
-     * What a function makes: called once, here, and its batches are dealt out; with InputMode.PER_REPLICA
-     * once for each replica.
+     * Creates a dataset from the datasets that a function returns. Each of their batches goes to one replica
+     * as a whole. The function is called once, during this call, or once for each replica with {@link
+     * InputMode#PER_REPLICA}.
      *
-     * @throws X what the function threw
+     * @throws X the exception that the function threw
      */
     public static <X extends Exception> Dataset fromFunction(
             Strategy strategy, DatasetFunction<X> fn, DatasetOptions options) throws X {
@@ -110,7 +117,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         return owner.handOver();
     }
 
-    /** What batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica. */
+    /** Describes the batches: their structure, with a text "f32[?, 4]" for each tensor of each replica. */
     public Value elementSpec() {
         return asking((handle, out) -> DistModule.dist_dataset_element_spec(handle, out));
     }
@@ -136,10 +143,10 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
     }
 
     /**
-     * Makes one value of a whole pass: state = fn(state, batch) for each batch.
+     * Reduces a whole pass to one value: state = fn(state, batch) for each batch.
      *
-     * @param initial may be null, and then the result too
-     * @throws X what the function threw
+     * @param initial may be null; the result can then be null, too
+     * @throws X the exception that the function threw
      */
     public <X extends Exception> Value reduce(Value initial, BatchReducer<X> fn) throws X {
         Objects.requireNonNull(fn, "fn");
@@ -165,16 +172,16 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
     }
 
     /**
-     * Reads what each worker would read in one pass, and checks that every example comes exactly once.
+     * Reads what each worker would read in one pass, and checks that every example occurs exactly once.
      *
-     * @param limit of elements that a source of yours is asked for; 0: none
-     * @throws DistException DATA_LOSS an example that no worker gets, or several
+     * @param limit maximum number of elements that your source is asked for; 0 means no limit
+     * @throws DistException DATA_LOSS a worker misses an example, or an example occurs several times
      */
     public void checkShards(long limit) {
         asking((handle, out) -> DistModule.dist_dataset_check_shards(handle, limit));
     }
 
-    /** Begins a pass. */
+    /** Starts a pass. */
     @Override
     public BatchIterator iterator() {
         return ask(handle -> {
@@ -184,7 +191,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         });
     }
 
-    /** Begins a pass in its middle. */
+    /** Starts a pass at a position. */
     public BatchIterator iterator(Position position) {
         long[] out = new long[1];
         try (Uses uses = new Uses()) {
@@ -196,8 +203,8 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
     }
 
     /**
-     * Who reads what: its source, how batches are made of it, what each replica gets, and what is lost at
-     * the end.
+     * Returns a description of how the dataset is read: its source, how batches are made, what each replica
+     * gets, and what is lost at the end.
      */
     public String explain() {
         return written(Text::explain_dataset);

@@ -3,12 +3,12 @@
 package org.libdist;
 
 /**
- * Makes the dataset of one input pipeline, see {@link Dataset#fromFunction}.
+ * Creates the dataset of one input pipeline; see {@link Dataset#fromFunction}.
  *
- * @param <X> what it may throw; of a lambda the compiler finds it out
+ * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface DatasetFunction<X extends Exception> {
-    /** Returns a dataset, which is taken over: it is closed here. */
+    /** Returns a dataset. libdist takes ownership of it: the returned object is closed. */
     Dataset make(InputContext context) throws X;
 }

@@ -6,11 +6,14 @@ import java.util.Objects;
 import org.libdist.internal.dist_dataset_options;
 
 /**
- * How batches are made of a source, and who gets what of it. Immutable: each method gives another set of
- * options.
+ * Specifies how batches are made of a source's elements and how they are divided. Immutable: each method
+ * returns a new set of options.
  */
 public final class DatasetOptions {
-    /** The source's elements are batches already; nothing is shuffled; one batch is made ahead where that is faster. */
+    /**
+     * The default options: the source's elements already are batches, nothing is shuffled, and one batch is
+     * made ahead if that is faster.
+     */
     public static final DatasetOptions DEFAULT = new DatasetOptions();
 
     private boolean dropRemainder;
@@ -55,21 +58,24 @@ public final class DatasetOptions {
         return copy;
     }
 
-    /** Elements of a batch for all replicas together; 0: the source's elements are global batches already. */
+    /**
+     * Sets the number of elements per batch for all replicas together; 0 means that the source's elements
+     * already are global batches.
+     */
     public DatasetOptions globalBatchSize(long elements) {
         DatasetOptions copy = copy();
         copy.globalBatchSize = elements;
         return copy;
     }
 
-    /** Whether a last batch that is not full is left out. */
+    /** Sets whether a last batch that is not full is omitted. */
     public DatasetOptions dropRemainder(boolean drop) {
         DatasetOptions copy = copy();
         copy.dropRemainder = drop;
         return copy;
     }
 
-    /** Another order in every pass, drawn from the seed and the pass's number. */
+    /** Uses a different order in every pass, drawn from the seed and the number of the pass. */
     public DatasetOptions shuffle(long seed) {
         DatasetOptions copy = copy();
         copy.shuffle = true;
@@ -77,21 +83,24 @@ public final class DatasetOptions {
         return copy;
     }
 
-    /** The seed alone, without shuffling. */
+    /** Sets the seed without shuffling. */
     public DatasetOptions seed(long seed) {
         DatasetOptions copy = copy();
         copy.seed = seed;
         return copy;
     }
 
-    /** Batches made ahead; 0: one where that is faster, as measured; negative: none. */
+    /**
+     * Sets the number of batches made ahead; 0 selects one if libdist measures that this is faster, and a
+     * negative value means none.
+     */
     public DatasetOptions prefetch(int batches) {
         DatasetOptions copy = copy();
         copy.prefetch = batches;
         return copy;
     }
 
-    /** What of the source goes to which worker. */
+    /** Sets how the source is divided among workers. */
     public DatasetOptions shardPolicy(ShardPolicy policy) {
         DatasetOptions copy = copy();
         copy.shardPolicy = Objects.requireNonNull(policy, "policy");
@@ -99,8 +108,8 @@ public final class DatasetOptions {
     }
 
     /**
-     * Several workers read this dataset together; which of them this one is. Without it they are those of the
-     * strategy.
+     * Sets the number of workers that read this dataset together, and the index of this worker. The default
+     * is the workers of the strategy.
      */
     public DatasetOptions workers(int numWorkers, int workerIndex) {
         DatasetOptions copy = copy();
@@ -109,7 +118,7 @@ public final class DatasetOptions {
         return copy;
     }
 
-    /** Whether the global batch size counts what one worker gets of a batch. */
+    /** Sets whether the global batch size counts the elements of one worker. */
     public DatasetOptions workerBatches(boolean workerBatches) {
         DatasetOptions copy = copy();
         copy.workerBatches = workerBatches;
@@ -117,9 +126,10 @@ public final class DatasetOptions {
     }
 
     /**
-     * Whether replica r of all workers gets what replica r of one process with all of them would, so that
-     * training has the same bits however replicas are divided among workers; else workers take turns at the
-     * pieces, as TensorFlow's do. Every worker reads everything. Only with ShardPolicy.AUTO and DATA.
+     * Sets whether every replica gets what it would get in one process with all replicas of all workers, so
+     * that training produces the same bits however replicas are divided among workers. Every worker then
+     * reads the whole source. Requires {@link ShardPolicy#AUTO} or {@link ShardPolicy#DATA}. Otherwise
+     * workers take turns at the pieces of a batch, as in TensorFlow.
      */
     public DatasetOptions asOneProcess(boolean asOneProcess) {
         DatasetOptions copy = copy();
@@ -127,42 +137,51 @@ public final class DatasetOptions {
         return copy;
     }
 
-    /** Whether the source wants to be sharded before batches are made: only ShardPolicy.HINT does so. */
+    /**
+     * Sets whether the source must be sharded by element before batches are made. Requires {@link
+     * ShardPolicy#HINT}.
+     */
     public DatasetOptions shardHint(boolean hint) {
         DatasetOptions copy = copy();
         copy.shardHint = hint;
         return copy;
     }
 
-    /** Files that are read in turn, an element each. */
+    /** Sets the number of files that are read in turn, one element each. */
     public DatasetOptions interleave(int files) {
         DatasetOptions copy = copy();
         copy.interleave = files;
         return copy;
     }
 
-    /** Whether every batch has the same shape; not given, it follows from the rest. */
+    /** Sets whether every batch has the same shape. If it is not set, it follows from the other options. */
     public DatasetOptions staticShapes(boolean staticShapes) {
         DatasetOptions copy = copy();
         copy.staticShapes = staticShapes ? 1 : -1;
         return copy;
     }
 
-    /** How many pipelines make the batches; PER_REPLICA only of a function. */
+    /**
+     * Sets the number of pipelines that produce batches. PER_REPLICA is possible only for datasets from a
+     * function.
+     */
     public DatasetOptions replicationMode(InputMode mode) {
         DatasetOptions copy = copy();
         copy.replicationMode = Objects.requireNonNull(mode, "mode");
         return copy;
     }
 
-    /** TensorFlow's; batches lie in the memory that replicas read anyway. */
+    /**
+     * Accepted for compatibility with TensorFlow; has no effect, because batches are in memory that replicas
+     * can read.
+     */
     public DatasetOptions fetchToDevice(boolean fetch) {
         DatasetOptions copy = copy();
         copy.fetchToDevice = fetch ? 1 : -1;
         return copy;
     }
 
-    /** TensorFlow's; no effect. */
+    /** Accepted for compatibility with TensorFlow; has no effect. */
     public DatasetOptions placeDatasetOnDevice(boolean place) {
         DatasetOptions copy = copy();
         copy.placeDatasetOnDevice = place;
@@ -170,8 +189,8 @@ public final class DatasetOptions {
     }
 
     /**
-     * Examples of the 1st, 2nd, ... piece, again from the first after the last: replica r of step k gets k*R
-     * + r.
+     * Sets the sizes, in examples, of consecutive pieces, repeated cyclically: replica r gets piece k*R + r
+     * in step k.
      */
     public DatasetOptions batchSizes(long... sizes) {
         DatasetOptions copy = copy();

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Objects;
 import org.libdist.internal.Destinations;
 
-/** Where a reduction's result is wanted; null in its place: on every replica. */
+/** The place of the result of a reduction. A null destination means every replica. */
 public final class Destination {
     private final Variable variable;
     private final Value value;
@@ -19,17 +19,17 @@ public final class Destination {
         this.device = device;
     }
 
-    /** Where this variable's copies are. */
+    /** Returns the places of a variable's copies. */
     public static Destination of(Variable variable) {
         return new Destination(Objects.requireNonNull(variable, "variable"), null, null);
     }
 
-    /** Where this value's components are; a tensor is in one place. */
+    /** Returns the places of a value's components; a tensor is in one place. */
     public static Destination of(Value value) {
         return new Destination(null, Objects.requireNonNull(value, "value"), null);
     }
 
-    /** A device by name: "CPU:1", or longer; "replica:1": that of replica 1. */
+    /** Returns a device by name: "CPU:1", or longer; "replica:1" is the device of replica 1. */
     public static Destination device(String name) {
         return new Destination(null, null, Objects.requireNonNull(name, "name"));
     }

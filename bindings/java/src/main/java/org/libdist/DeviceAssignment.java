@@ -6,8 +6,8 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 
 /**
- * Which devices of a topology are logical device 0, 1, ... of replica 0, 1, .... Immutable; it holds the
- * topology. A replica or logical device of -1 is the last one.
+ * Maps the devices of a topology to the logical devices 0, 1, ... of the replicas 0, 1, ... Immutable; it
+ * keeps the topology. A replica or logical device of -1 is the last one.
  */
 public final class DeviceAssignment extends NativeObject {
     private final long handle;
@@ -33,10 +33,10 @@ public final class DeviceAssignment extends NativeObject {
     }
 
     /**
-     * Lays replicas out over a topology: each gets a block of devices.
+     * Distributes replicas over a topology: each gets a block of devices.
      *
-     * @param computationShape how many devices a block has in each direction; null: 1 everywhere
-     * @param computationStride how far apart they are; null: 1 everywhere
+     * @param computationShape the shape of a block; null means 1 in each direction
+     * @param computationStride the distance of its devices; null means 1 in each direction
      */
     public static DeviceAssignment build(Topology topology, int[] computationShape, int[] computationStride,
             int numReplicas, DeviceOrder order) {
@@ -51,7 +51,7 @@ public final class DeviceAssignment extends NativeObject {
                                 computationStride, rank, numReplicas, order.code, out));
     }
 
-    /** As {@link #build(Topology, int[], int[], int, DeviceOrder)}, of blocks without gaps. */
+    /** Same as {@link #build(Topology, int[], int[], int, DeviceOrder)}, with blocks without gaps. */
     public static DeviceAssignment build(Topology topology, int[] computationShape, int numReplicas) {
         return build(topology, computationShape, null, numReplicas, DeviceOrder.AUTO);
     }
@@ -62,8 +62,8 @@ public final class DeviceAssignment extends NativeObject {
     }
 
     /**
-     * An assignment by hand: where each logical device of each replica is. A device may be given to several,
-     * and may be one that is missing.
+     * Creates an assignment with explicit coordinates. A device can be assigned several times, and can be one
+     * that is missing.
      *
      * @param coreAssignment four numbers for each logical device of each replica
      */
@@ -78,8 +78,8 @@ public final class DeviceAssignment extends NativeObject {
     }
 
     /**
-     * As {@link #create(Topology, int[][][])}, of coordinates one after another: there may be logical devices
-     * without a replica.
+     * Same as {@link #create(Topology, int[][][])}, with all coordinates in one array. There may be logical
+     * devices without a replica.
      */
     public static DeviceAssignment create(
             Topology topology, int[] coreAssignment, int numReplicas, int numLogicalDevices) {
@@ -94,7 +94,7 @@ public final class DeviceAssignment extends NativeObject {
                                 handle, coreAssignment, numReplicas, numLogicalDevices, rank, out));
     }
 
-    /** One replica of one logical device, at (0, 0, 0, 0). */
+    /** Creates an assignment of one replica with one logical device, at (0, 0, 0, 0). */
     public static DeviceAssignment createSingle(Topology topology) {
         return made(topology, DistModule::dist_device_assignment_create_single);
     }
@@ -112,17 +112,17 @@ public final class DeviceAssignment extends NativeObject {
         });
     }
 
-    /** The topology that it was made with. */
+    /** Returns the topology with which the assignment was created. */
     public Topology topology() {
         return ask(handle -> new Topology(DistModule.dist_device_assignment_topology(handle), this));
     }
 
-    /** The number of replicas. */
+    /** Returns the number of replicas. */
     public int numReplicas() {
         return askInt(DistModule::dist_device_assignment_num_replicas);
     }
 
-    /** The number of logical devices of each replica. */
+    /** Returns the number of logical devices of each replica. */
     public int numLogicalDevices() {
         return askInt(DistModule::dist_device_assignment_num_logical_devices);
     }
@@ -131,20 +131,20 @@ public final class DeviceAssignment extends NativeObject {
         return DistModule.dist_topology_mesh_rank(DistModule.dist_device_assignment_topology(handle));
     }
 
-    /** Where each logical device of each replica is. */
+    /** Returns the position of each logical device of each replica. */
     public int[][][] coreAssignment() {
         return ask(handle
                 -> Coordinates.tables(Coordinates.asked(n -> n.device_assignment_core_assignment(handle)),
                         numReplicas(), numLogicalDevices(), rank(handle)));
     }
 
-    /** Where one logical device is. */
+    /** Returns the position of one logical device. */
     public int[] coordinates(int replica, int logicalDevice) {
         return ask(handle -> Coordinates.ints(Coordinates.asked(
                         n -> n.device_assignment_coordinates(handle, replica, logicalDevice))));
     }
 
-    /** Which device of its task a logical device is; -1 where it is missing. */
+    /** Returns the index of a logical device within its task; -1 if the device is missing. */
     public int device(int replica, int logicalDevice) {
         return askInt(handle -> {
             int[] out = new int[1];
@@ -153,27 +153,30 @@ public final class DeviceAssignment extends NativeObject {
         });
     }
 
-    /** A logical device's name, see {@link Topology#deviceNameAt}. */
+    /** Returns the name of a logical device, in the form of {@link Topology#deviceNameAt}. */
     public String deviceName(int replica, int logicalDevice, String job) {
         return ask(handle -> Topology.name(job,
                         (bytes, out) -> DistModule.dist_device_assignment_device_name(
                                         handle, replica, logicalDevice, bytes, out, out.length)));
     }
 
-    /** The name of a logical device's host, see {@link Topology#hostNameAt}. */
+    /** Returns the name of the host of a logical device, in the form of {@link Topology#hostNameAt}. */
     public String hostName(int replica, int logicalDevice, String job) {
         return ask(handle -> Topology.name(job,
                         (bytes, out) -> DistModule.dist_device_assignment_host_name(
                                         handle, replica, logicalDevice, bytes, out, out.length)));
     }
 
-    /** Which replicas have their logical device {@code logicalDevice} in a task, ascending. */
+    /** Returns the replicas whose logical device {@code logicalDevice} is in a task, in ascending order. */
     public int[] lookupReplicas(int task, int logicalDevice) {
         return ask(handle -> Coordinates.ints(Coordinates.asked(
                         n -> n.device_assignment_lookup_replicas(handle, task, logicalDevice))));
     }
 
-    /** Whether both are the same assignment of libdist's: a strategy's is the one that it was made with. */
+    /**
+     * Returns whether both are the same native assignment. The assignment of a strategy equals the one with
+     * which it was created.
+     */
     @Override
     public boolean equals(Object other) {
         return other instanceof DeviceAssignment && ((DeviceAssignment) other).handle == handle;

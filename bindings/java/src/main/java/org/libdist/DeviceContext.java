@@ -8,16 +8,16 @@ import org.libdist.internal.dist_collective_options;
 import org.libdist.internal.dist_split_options;
 
 /**
- * What a replica of {@link StrategyKind#MESH} does with its logical devices, and what they do with each
- * other; see {@link Replica}.
+ * The operations of a replica of {@link StrategyKind#MESH} on its logical devices, and of these devices among
+ * each other; see {@link Replica}.
  *
  * <pre>{@code
- * Value split = replica.splitToLogicalDevices(images, 1, 2, 4, 1); // who has which part of it
+ * Value split = replica.splitToLogicalDevices(images, 1, 2, 4, 1); // each device has one tile
  * Value out = replica.runOnDevices(model, Value.createTuple(strategy, split)); // model(device d, shard d)
  * }</pre>
  *
- * A logical device is a {@link Replica} too, with its own {@link Replica#id}, and has the collectives among
- * its replica's devices. What concerns whole replicas is refused there.
+ * <p>A logical device is a {@link Replica} too, with its own {@link Replica#id}. Its collectives are among
+ * the devices of its replica. Operations of whole replicas are rejected there.
  */
 public abstract class DeviceContext extends ReplicaContext {
     DeviceContext() {}
@@ -25,20 +25,20 @@ public abstract class DeviceContext extends ReplicaContext {
     // ---- On a replica ----
 
     /**
-     * Splits a tensor, or each of a nest, over this replica's logical devices. It still reads as the whole;
-     * {@link Value#shard} and its items are the shards. Nothing is copied.
+     * Splits a tensor, or each leaf of a nested value, over this replica's logical devices. The result can be
+     * used like the whole tensor; {@link Value#shard} and its items are the shards. Nothing is copied.
      *
-     * @param partitionDimensions into how many parts each dimension is split; each size is divisible by its
-     *                            parts
+     * @param partitionDimensions the number of parts of each dimension; each size must be divisible by its
+     *         number of parts
      */
     public Value splitToLogicalDevices(Value value, long... partitionDimensions) {
         return splitToLogicalDevices(value, partitionDimensions, false);
     }
 
     /**
-     * As {@link #splitToLogicalDevices(Value, long...)}.
+     * Same as {@link #splitToLogicalDevices(Value, long...)}.
      *
-     * @param uneven whether sizes that do not divide are split as evenly as possible
+     * @param uneven whether sizes that are not divisible are split as evenly as possible
      */
     public Value splitToLogicalDevices(Value value, long[] partitionDimensions, boolean uneven) {
         long replica = active("dist_split_to_logical_devices");
@@ -53,7 +53,10 @@ public abstract class DeviceContext extends ReplicaContext {
         }
     }
 
-    /** Gives a tensor, or each of a nest, to one logical device; the others have nothing. */
+    /**
+     * Assigns a tensor, or each leaf of a nested value, to one logical device; the other devices have
+     * nothing.
+     */
     public Value assignToLogicalDevice(Value value, int logicalDevice) {
         long replica = active("dist_assign_to_logical_device");
         return value.ask(handle -> {
@@ -63,7 +66,10 @@ public abstract class DeviceContext extends ReplicaContext {
         });
     }
 
-    /** Gives a tensor, or each of a nest, to each logical device: all see the same memory. */
+    /**
+     * Gives a tensor, or each leaf of a nested value, to every logical device. All devices see the same
+     * memory.
+     */
     public Value replicateToLogicalDevices(Value value) {
         long replica = active("dist_replicate_to_logical_devices");
         return value.ask(handle -> {
@@ -74,18 +80,20 @@ public abstract class DeviceContext extends ReplicaContext {
     }
 
     /**
-     * Calls a function on every logical device of this replica, at the same time, and waits for all of them.
-     * Where the arguments have a sharded tensor, at any depth, each device finds its shard, or nothing of one
-     * that is another's. Results of the same structure are joined leaf by leaf: shards become the whole
-     * again. For how see dist_run_on_devices().
+     * Calls a function on every logical device of this replica, concurrently, and waits for all of them. Each
+     * sharded tensor in the arguments, at any depth, is replaced by the shard of that device, or by a value
+     * of kind NONE if the tensor is assigned to another device. All results must have the same structure and
+     * are joined leaf by leaf, according to {@link DevicesOptions#results}. Without it, tensors that fit
+     * together as tiles, divided like the first split argument, become one split tensor, and tensors with
+     * equal bits become one replicated tensor.
      *
-     * <p>If a device throws, the others' pending and later collectives throw a DistException with ABORTED,
-     * and this throws what the device that failed first threw: the same object.
+     * <p>If a device throws, pending and later collectives of the others throw a DistException with ABORTED,
+     * and this method rethrows the exception of the device that failed first, unchanged.
      *
-     * @param args a list or tuple; any other value is the only argument; null: none
-     * @param kwargs a dictionary; null: none
-     * @return the results joined; null: no device gave one
-     * @throws X what the function threw
+     * @param args a list or tuple; any other value is the only argument; null means none
+     * @param kwargs a dictionary; null means none
+     * @return the joined results; null if no device returned one
+     * @throws X the exception that the function threw
      */
     public <X extends Exception> Value runOnDevices(
             ValuesFunction<X> fn, Value args, Value kwargs, DevicesOptions options) throws X {
@@ -101,8 +109,8 @@ public abstract class DeviceContext extends ReplicaContext {
     }
 
     /**
-     * As {@link #runOnDevices(ValuesFunction, Value, Value, DevicesOptions)}, with positional arguments
-     * alone.
+     * Same as {@link #runOnDevices(ValuesFunction, Value, Value, DevicesOptions)}, with positional arguments
+     * only.
      */
     public <X extends Exception> Value runOnDevices(ValuesFunction<X> fn, Value args) throws X {
         return runOnDevices(fn, args, null, DevicesOptions.DEFAULT);
@@ -110,21 +118,21 @@ public abstract class DeviceContext extends ReplicaContext {
 
     // ---- On a logical device ----
 
-    /** The replica that this logical device is part of; -1 on a replica itself. */
+    /** Returns the replica to which this logical device belongs; -1 for a replica itself. */
     public int deviceReplica() {
         return DistModule.dist_device_replica(active("dist_device_replica"));
     }
 
-    /** Where in the topology's mesh this logical device is. */
+    /** Returns the position of this logical device in the mesh of the topology. */
     public int[] deviceCoordinates() {
         long device = active("dist_device_coordinates");
         return Coordinates.ints(Coordinates.asked(n -> n.device_coordinates(device)));
     }
 
     /**
-     * Where along a named axis of its replica's devices this one is. The names are {@link
-     * StrategyOptions#axes}'s; without them "x", "y", "z" and "core" where replicas are blocks of the mesh,
-     * else "device".
+     * Returns the position of this logical device along a named axis of its replica's devices. The names are
+     * those of {@link StrategyOptions#axes}. Without that option they are "x", "y", "z" and "core" if
+     * replicas are blocks of the mesh in which the core varies fastest, and otherwise "device".
      */
     public AxisPlace deviceAxis(String name) {
         int[] index = new int[1];
@@ -134,8 +142,9 @@ public abstract class DeviceContext extends ReplicaContext {
     }
 
     /**
-     * The logical devices that differ from this one in their place along an axis alone, for {@link
-     * CollectiveOptions#group}; the place is the rank in it. It is the strategy's and ends with that.
+     * Returns the group of the logical devices that differ from this one only in their position along an
+     * axis, for {@link CollectiveOptions#group}. The position along the axis is the rank in the group. The
+     * strategy owns the group.
      */
     public Group deviceAxisGroup(String name) {
         long[] out = new long[1];
@@ -155,11 +164,11 @@ public abstract class DeviceContext extends ReplicaContext {
     }
 
     /**
-     * A tile of a tensor with what surrounds it, out of the tiles of all members.
+     * Builds a tile of a tensor together with its surroundings, from the tiles of all members.
      *
      * @param in this member's tile
-     * @param out the tile with its halo
-     * @param options group, tag and timeout count
+     * @param out receives the tile with its halo
+     * @param options only group, tag and timeout are used
      */
     public void haloExchange(Tensor in, Halo halo, Tensor out, CollectiveOptions options) {
         long device = active("dist_halo_exchange");
@@ -170,11 +179,11 @@ public abstract class DeviceContext extends ReplicaContext {
     }
 
     /**
-     * What a member has of a tensor under one partition, out of what all have of it under another.
+     * Redistributes a tensor among the members from one partition to another.
      *
-     * @param in null where this member has nothing under {@code from}
-     * @param out null where it has nothing under {@code to}
-     * @param options group, tag and timeout count
+     * @param in null if this member has nothing under {@code from}
+     * @param out null if it has nothing under {@code to}
+     * @param options only group, tag and timeout are used
      */
     public void reshard(Partition from, Partition to, Tensor in, Tensor out, CollectiveOptions options) {
         long device = active("dist_reshard");

@@ -7,9 +7,11 @@ import java.util.List;
 import java.util.Objects;
 import org.libdist.internal.dist_devices_options;
 
-/** Rare choices for {@link Replica#runOnDevices}. Immutable: each method gives another set of options. */
+/** Options of {@link Replica#runOnDevices}. Immutable: each method returns a new set of options. */
 public final class DevicesOptions {
-    /** No bound on the time; results are joined by the rules of dist_run_on_devices() in mesh.h. */
+    /**
+     * The default options: no time limit, and results are joined as {@link Replica#runOnDevices} describes.
+     */
     public static final DevicesOptions DEFAULT = new DevicesOptions(0, List.of(), null);
 
     private final long timeoutNanos;
@@ -23,20 +25,20 @@ public final class DevicesOptions {
         this.cancel = cancel;
     }
 
-    /** A bound on the whole run on devices; zero: none. */
+    /** Sets the time limit of the whole run on devices; zero means none. */
     public DevicesOptions timeout(Duration timeout) {
         return new DevicesOptions(Durations.nanos(timeout, "timeout"), results, cancel);
     }
 
     /**
-     * How the devices' results are joined: one partition for all leaves, or one for each leaf in the order of the
-     * nest (dictionaries: by key). The shape of a partition is not read.
+     * Sets how the devices' results are joined: one partition for all leaves, or one for each leaf in the
+     * order of the nest (dictionaries by key). The shape of a partition is ignored.
      */
     public DevicesOptions results(Partition... results) {
         return new DevicesOptions(timeoutNanos, List.of(Objects.requireNonNull(results, "results")), cancel);
     }
 
-    /** What ends this run on devices, and no other. */
+    /** Sets an object that cancels only this run on devices. */
     public DevicesOptions cancel(Cancel cancel) {
         return new DevicesOptions(timeoutNanos, results, Objects.requireNonNull(cancel, "cancel"));
     }

@@ -4,29 +4,32 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** The library itself. */
+/** Functions of the library as a whole. */
 public final class Dist {
     private Dist() {}
 
-    /** The version that runs: major * 10000 + minor * 100 + patch. */
+    /** Returns the version of the loaded library: major * 10000 + minor * 100 + patch. */
     public static int version() {
         return DistModule.dist_version();
     }
 
     /**
-     * Returns whether this process can use an optional feature: "numa", "pinning", "isal", "grpc" or "gloo". For the last
-     * two it loads the library, which stays in the process.
+     * Returns whether this process can use an optional feature: "numa", "pinning", "isal", "grpc" or "gloo".
+     * For "grpc" and "gloo" it loads a library, which stays in the process.
      */
     public static boolean hasFeature(String name) {
         return DistModule.dist_has_feature(Texts.bytes(name, "name")) != 0;
     }
 
-    /** A status number as a word; "UNKNOWN_STATUS" for one that this version does not have. */
+    /** Returns the name of a status number; "UNKNOWN_STATUS" if this version does not know it. */
     public static String statusName(int code) {
         return Texts.of(DistModule.dist_status_name(code));
     }
 
-    /** A device's name in full; what {@code name} leaves out is as in CPU:0. */
+    /**
+     * Returns the full form of a device name. Parts that {@code name} omits are taken from the full name of
+     * CPU:0.
+     */
     public static String canonicalDevice(String name) {
         byte[] out = new byte[CrossReplica.NAME_BYTES];
         DistModule.dist_canonical_device(Texts.bytes(name, "name"), out, out.length);
@@ -34,7 +37,8 @@ public final class Dist {
     }
 
     /**
-     * The sizes of the pieces that one of several workers, with so many replicas each, cuts its batches to.
+     * Returns the sizes of the pieces into which one of several workers, with the given number of replicas
+     * each, splits its batches.
      */
     public static long[] batchSizesForWorker(
             long globalBatchSize, int numWorkers, int numReplicasPerWorker, int worker) {

@@ -5,9 +5,9 @@ package org.libdist;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A failure that libdist reports, in words and as fields. {@link #getMessage} has the hint too. Where another
- * replica's function threw {@link #getCause} is what it threw; where an interrupt ended the run, an
- * InterruptedException.
+ * A failure that libdist reports, as a message and as fields. {@link #getMessage} includes the hint. If
+ * another replica's function threw, {@link #getCause} returns that exception; if an interrupt ended the run,
+ * it returns an InterruptedException.
  */
 public final class DistException extends RuntimeException {
     private static final long serialVersionUID = 1;
@@ -66,8 +66,8 @@ public final class DistException extends RuntimeException {
     }
 
     /**
-     * For functions of yours that fail with a status: a run, merge or update whose function throws it ends
-     * with that status and message.
+     * Creates an exception for your own functions. A run, merge or update whose function throws it fails with
+     * this status and message.
      *
      * @param cause may be null
      */
@@ -101,8 +101,9 @@ public final class DistException extends RuntimeException {
     }
 
     /**
-     * The message in the words of libdist's C headers, without the hint. It is the same in every language, for
-     * reports to the project. Of an exception that a program made itself, this is its message.
+     * Returns libdist's original message, without the hint. It is the same in every language and useful for
+     * reports to the project. For an exception that a program created itself, it is the message of that
+     * exception.
      */
     public String coreMessage() {
         return coreMessage;
@@ -113,57 +114,57 @@ public final class DistException extends RuntimeException {
         return told;
     }
 
-    /** What kind of failure it is. */
+    /** Returns the kind of failure. */
     public Status status() {
         return status;
     }
 
-    /** The culprit's process; 0 in a strategy of one process. */
+    /** Returns the worker at fault; 0 in a strategy of one process. */
     public int worker() {
         return worker;
     }
 
-    /** The culprit's id; -1: no replica is to blame. */
+    /** Returns the id of the replica at fault; -1 if there is none. */
     public int replica() {
         return replica;
     }
 
-    /** Which logical device of the culprit's; -1: the replica as a whole. */
+    /** Returns the logical device of the replica at fault; -1 means the whole replica. */
     public int logicalDevice() {
         return logicalDevice;
     }
 
-    /** Where it was noticed. */
+    /** Returns the collective in which the failure was noticed. */
     public Collective collective() {
         return collective;
     }
 
-    /** Which group of replicas met; 0: all. */
+    /** Returns the number of the group of replicas; 0 means all replicas. */
     public int group() {
         return group;
     }
 
-    /** The collective's number in this run, from 1; 0: outside a collective. */
+    /** Returns the number of the collective in this run, from 1; 0 outside a collective. */
     public long sequence() {
         return sequence;
     }
 
-    /** The collective's tag; "" where it has none. */
+    /** Returns the tag of the collective; "" if it has none. */
     public String tag() {
         return tag;
     }
 
-    /** What the majority, or the lowest id, asked for; maybe "". */
+    /** Returns what most replicas, or the one with the lowest id, requested; can be "". */
     public String expected() {
         return expected;
     }
 
-    /** What the culprit asked for, or that it left or did not come; maybe "". */
+    /** Returns what the replica at fault requested, or that it left or did not arrive; can be "". */
     public String received() {
         return received;
     }
 
-    /** What to try; maybe "". */
+    /** Returns how to fix the error; can be "". */
     public String hint() {
         return hint;
     }

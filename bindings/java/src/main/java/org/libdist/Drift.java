@@ -3,16 +3,16 @@
 package org.libdist;
 
 /**
- * Where the copies of a variable are no longer equal.
+ * Describes where the copies of a variable differ.
  *
- * @param numCopies that were compared; 0: the variable is synchronized on reading, its copies need not be
- *         equal
- * @param replica whose copy differs from most others'; -1: all are equal
- * @param expectedReplica the first whose copy has what most have; -1: all are equal
- * @param element the first that differs, counted row-major; -1: all are equal
+ * @param numCopies number of copies compared; 0 if the variable is synchronized on reading, so that copies
+ *         need not be equal
+ * @param replica replica whose copy differs from most others; -1 if all are equal
+ * @param expectedReplica first replica whose copy has the value of most; -1 if all are equal
+ * @param element first element that differs, in row-major order; -1 if all are equal
  */
 public record Drift(int numCopies, int replica, int expectedReplica, long element) {
-    /** Whether all copies are equal. */
+    /** Returns whether all copies are equal. */
     public boolean none() {
         return replica < 0;
     }

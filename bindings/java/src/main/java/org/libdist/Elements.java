@@ -7,9 +7,8 @@ import java.nio.ByteOrder;
 import org.libdist.internal.DistModule;
 
 /**
- * Memory of libdist's that a function of yours is lent for one call: elements in row-major order. When the
- * call is over the memory may be gone: from then on every method throws FAILED_PRECONDITION. For speed read
- * and write whole arrays.
+ * Memory of libdist that your function may use during one call: elements in row-major order. After the call,
+ * every method throws FAILED_PRECONDITION. For speed, read and write whole arrays.
  */
 public final class Elements {
     private final DType dtype;
@@ -49,46 +48,46 @@ public final class Elements {
         bytes = null;
     }
 
-    /** The type of the elements. */
+    /** Returns the type of the elements. */
     public DType dtype() {
         return dtype;
     }
 
-    /** The sizes of the dimensions. */
+    /** Returns the sizes of the dimensions. */
     public long[] shape() {
         return shape.clone();
     }
 
-    /** How many elements. */
+    /** Returns the number of elements. */
     public int size() {
         return size;
     }
 
-    /** Element i as a double; of a U64 or I64 rounded. */
+    /** Returns element i as a double; elements of type U64 and I64 are rounded. */
     public double get(int i) {
         return read(dtype, lent(), i);
     }
 
-    /** Sets element i: rounded to its type; of F16 and BF16 to nearest even. */
+    /** Sets element i, rounded to its type; F16 and BF16 round to the nearest, ties to even. */
     public void set(int i, double value) {
         write(dtype, lent(), i, value);
     }
 
-    /** Copies all F32 elements. */
+    /** Copies all F32 elements to an array. */
     public float[] toFloats() {
         float[] values = new float[expect(DType.F32)];
         lent().asFloatBuffer().get(values);
         return values;
     }
 
-    /** Copies all F64 elements. */
+    /** Copies all F64 elements to an array. */
     public double[] toDoubles() {
         double[] values = new double[expect(DType.F64)];
         lent().asDoubleBuffer().get(values);
         return values;
     }
 
-    /** Copies all elements as they lie in memory. */
+    /** Copies the bytes of all elements to an array. */
     public byte[] toBytes() {
         ByteBuffer from = lent().duplicate();
         byte[] values = new byte[from.remaining()];
@@ -106,7 +105,7 @@ public final class Elements {
         lent().asDoubleBuffer().put(values, 0, expect(DType.F64));
     }
 
-    /** Sets all elements as they lie in memory. */
+    /** Sets the bytes of all elements. */
     public void put(byte[] values) {
         ByteBuffer to = lent().duplicate();
         to.put(values, 0, to.remaining());

@@ -3,10 +3,11 @@
 package org.libdist;
 
 /**
- * The elements of files. Called from one thread at a time, maybe not yours; must not call collectives.
+ * Produces the elements of files. Called from one thread at a time, which may not be yours. It must not call
+ * collectives.
  */
 @FunctionalInterface
 public interface FileSource {
-    /** Element 0, 1, 2, ... of a file by its number and name; null is the file's end. */
+    /** Returns element 0, 1, 2, ... of a file, given by its number and name; null ends the file. */
     Value element(long file, String name, long index) throws Exception;
 }

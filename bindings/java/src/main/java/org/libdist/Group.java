@@ -4,7 +4,10 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** Some of a strategy's replicas, which meet without the others: see {@link CollectiveOptions#group}. */
+/**
+ * A subset of a strategy's replicas, which runs collectives without the others; see {@link
+ * CollectiveOptions#group}.
+ */
 public final class Group extends NativeObject {
     private final long handle;
     private final Strategy strategy; // that it belongs to; null: one of its own
@@ -29,9 +32,9 @@ public final class Group extends NativeObject {
     }
 
     /**
-     * A group of some replicas; made, and closed, while no run is under way.
+     * Creates a group of some replicas. Groups can be created and closed only while no run is in progress.
      *
-     * @param replicaIds ascending: the rank in the group is the position
+     * @param replicaIds ids in ascending order; the rank in the group is the position in this list
      */
     public static Group create(Strategy strategy, int... replicaIds) {
         try (Uses uses = new Uses()) {
@@ -41,20 +44,21 @@ public final class Group extends NativeObject {
         }
     }
 
-    /** How many replicas it has. */
+    /** Returns the number of replicas in the group. */
     public int size() {
         return askInt(DistModule::dist_group_size);
     }
 
-    /** The rank of a replica in the group; -1 where it is no member. */
+    /** Returns the rank of a replica in the group; -1 if it is not a member. */
     public int rank(int replicaId) {
         return askInt(handle -> DistModule.dist_group_rank(handle, replicaId));
     }
 
     /**
-     * Ends the group, before its strategy is closed; nothing on {@link Replica#deviceAxisGroup}'s.
+     * Closes the group. Close it before its strategy. Does nothing for a group from {@link
+     * Replica#deviceAxisGroup}.
      *
-     * @throws DistException FAILED_PRECONDITION a run is under way, or work of the group is left
+     * @throws DistException FAILED_PRECONDITION a run is in progress, or the group has unfinished work
      */
     @Override
     public void close() {

@@ -6,7 +6,8 @@ import java.util.Arrays;
 import org.libdist.internal.dist_halo;
 
 /**
- * How far around its tile of a tensor a logical device sees. Immutable: each method gives another halo.
+ * The width of the halo around each logical device's tile of a tensor. Immutable: each method returns a new
+ * halo.
  *
  * <pre>{@code
  * Halo rows = Halo.of(4, 1).low(1, 0).high(1, 0).edges(Edge.WRAP, Edge.ZERO); // 4 tiles, one row around each
@@ -25,26 +26,29 @@ public final class Halo {
         this.edges = edges;
     }
 
-    /** None yet, around tiles: how many each dimension is cut into. Beyond the edges are zeros. */
+    /**
+     * Creates a halo of width 0, with the given number of tiles in each dimension. Zeros are beyond the
+     * edges.
+     */
     public static Halo of(long... parts) {
         Edge[] edges = new Edge[parts.length];
         Arrays.fill(edges, Edge.ZERO);
         return new Halo(parts.clone(), new long[parts.length], new long[parts.length], edges);
     }
 
-    /** How many elements before the tile, for each dimension. */
+    /** Sets the number of elements before the tile, for each dimension. */
     public Halo low(long... widths) {
         check(widths.length);
         return new Halo(parts, widths.clone(), high, edges);
     }
 
-    /** How many elements behind it, for each dimension. */
+    /** Sets the number of elements after the tile, for each dimension. */
     public Halo high(long... widths) {
         check(widths.length);
         return new Halo(parts, low, widths.clone(), edges);
     }
 
-    /** What is beyond the edges of the whole, for each dimension. */
+    /** Sets the content beyond the edges of the whole tensor, for each dimension. */
     public Halo edges(Edge... edges) {
         check(edges.length);
         return new Halo(parts, low, high, edges.clone());

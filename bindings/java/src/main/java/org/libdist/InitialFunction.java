@@ -3,9 +3,9 @@
 package org.libdist;
 
 /**
- * Gives a variable's first value, by {@link Value#createTensor} and its like.
+ * Creates a variable's initial value, for example with {@link Value#createTensor}.
  *
- * @param <X> what it may throw; of a lambda the compiler finds it out
+ * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface InitialFunction<X extends Exception> {

@@ -6,17 +6,17 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_input_context;
 
 /**
- * For which part of the input a function makes a dataset.
+ * The part of the input for which a function makes a dataset.
  *
- * @param numInputPipelines one a worker, or one a replica
- * @param inputPipelineId which of them
- * @param numReplicasInSync the replicas of all workers
+ * @param numInputPipelines one per worker or one per replica
+ * @param inputPipelineId index of this pipeline
+ * @param numReplicasInSync number of replicas of all workers
  */
 public record InputContext(int numInputPipelines, int inputPipelineId, int numReplicasInSync) {
     /**
-     * What one replica gets of a global batch.
+     * Returns one replica's share of a global batch.
      *
-     * @throws DistException INVALID_ARGUMENT a size that is no multiple of the number of replicas
+     * @throws DistException INVALID_ARGUMENT the size is not a multiple of the number of replicas
      */
     public long perReplicaBatchSize(long globalBatchSize) {
         dist_input_context context = new dist_input_context();

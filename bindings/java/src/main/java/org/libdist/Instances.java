@@ -4,7 +4,10 @@ package org.libdist;
 
 import java.time.Duration;
 
-/** The replicas of a strategy, ready for requests until this is closed: {@link Strategy#openInstances}. */
+/**
+ * The replicas of a strategy, ready for requests until this object is closed; see {@link
+ * Strategy#openInstances}.
+ */
 public final class Instances implements AutoCloseable {
     private final Strategy strategy;
 
@@ -12,14 +15,14 @@ public final class Instances implements AutoCloseable {
         this.strategy = strategy;
     }
 
-    /** The strategy whose replicas they are. */
+    /** Returns the strategy to which the instances belong. */
     public Strategy strategy() {
         return strategy;
     }
 
     /**
-     * Ends the serving, and waits for all that was accepted: {@link Strategy#closeInstances}. Nothing where
-     * they, or the strategy, are closed.
+     * Stops serving and waits until all accepted requests have completed; see {@link
+     * Strategy#closeInstances}. Does nothing if the instances or the strategy are closed.
      */
     @Override
     public void close() {
@@ -29,9 +32,9 @@ public final class Instances implements AutoCloseable {
     }
 
     /**
-     * As {@link #close()}; requests that have not ended after {@code timeout} are cancelled.
+     * Same as {@link #close()}, but cancels requests that have not completed after {@code timeout}.
      *
-     * @param timeout zero: none; negative: no limit
+     * @param timeout zero means not to wait; a negative value means no limit
      * @throws DistException DEADLINE_EXCEEDED requests were cancelled; the instances are closed
      */
     public void close(Duration timeout) {

@@ -7,9 +7,9 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import org.libdist.internal.dist_instances_options;
 
-/** Choices for {@link Strategy#openInstances}. Immutable: each method gives another set of options. */
+/** Options of {@link Strategy#openInstances}. Immutable: each method returns a new set of options. */
 public final class InstancesOptions {
-    /** Without states. */
+    /** The default options: instances have no state. */
     public static final InstancesOptions DEFAULT = new InstancesOptions();
 
     private int maxQueued;
@@ -34,14 +34,19 @@ public final class InstancesOptions {
         warmUp = other.warmUp;
     }
 
-    /** Requests that no instance has begun; one more is refused. 0: 1024. */
+    /**
+     * Sets the maximum number of queued requests; further ones are rejected. 0 selects the default (1024).
+     */
     public InstancesOptions maxQueued(int maxQueued) {
         InstancesOptions changed = new InstancesOptions(this);
         changed.maxQueued = maxQueued;
         return changed;
     }
 
-    /** How long a free instance looks for the next request before it sleeps; zero: 60 us; negative: not at all. */
+    /**
+     * Sets how long an idle instance spins before it sleeps; zero selects the default (60 us), and a negative
+     * value disables spinning.
+     */
     public InstancesOptions spin(Duration spin) {
         InstancesOptions changed = new InstancesOptions(this);
         changed.spinNanos = Durations.nanos(spin, "spin");
@@ -49,8 +54,8 @@ public final class InstancesOptions {
     }
 
     /**
-     * With {@link ReplicaThreads#HOST}, whether libdist may start the thread that watches deadlines; with
-     * threads of libdist's it always may.
+     * Sets whether libdist may start the thread that watches deadlines, with {@link ReplicaThreads#HOST}.
+     * With library threads it always may.
      */
     public InstancesOptions helperThreads(boolean helperThreads) {
         InstancesOptions changed = new InstancesOptions(this);
@@ -59,10 +64,11 @@ public final class InstancesOptions {
     }
 
     /**
-     * How long after its deadline or cancel a request's function may go on before its replica gets another thread,
-     * which makes a state of its own and warms up; zero: that is never done. A batcher's step may go on as long after one
-     * of its items was to end: then all items of its instance end, with UNAVAILABLE where they were not to. Not with
-     * {@link ReplicaThreads#HOST}.
+     * Replaces the thread of a function that still runs this long after its deadline or cancellation; zero
+     * means never. The new thread creates its own state and warms up. The limit also applies to a batcher's
+     * step, counted from the deadline or cancellation of one of its items. All items of that instance then
+     * complete; those that were not due fail with UNAVAILABLE. Not available with {@link
+     * ReplicaThreads#HOST}.
      */
     public InstancesOptions stuck(Duration stuck) {
         InstancesOptions changed = new InstancesOptions(this);
@@ -70,7 +76,7 @@ public final class InstancesOptions {
         return changed;
     }
 
-    /** How often that may be done; 0: 4 times. */
+    /** Sets the maximum number of such replacements; 0 selects the default (4). */
     public InstancesOptions maxReplaced(int maxReplaced) {
         InstancesOptions changed = new InstancesOptions(this);
         changed.maxReplaced = maxReplaced;
@@ -78,8 +84,8 @@ public final class InstancesOptions {
     }
 
     /**
-     * Makes the state of an instance, on its thread: {@link Replica#instanceState} gives it to each request's
-     * function. Where it throws, the instances do not open.
+     * Sets a function that creates the state of an instance, on its thread. {@link Replica#instanceState}
+     * returns the state in the functions of requests. If the function throws, opening the instances fails.
      */
     public InstancesOptions createState(ReplicaFunction<?> createState) {
         InstancesOptions changed = new InstancesOptions(this);
@@ -87,14 +93,20 @@ public final class InstancesOptions {
         return changed;
     }
 
-    /** Ends a state, on the same thread, when the instances close; what it throws is dropped. */
+    /**
+     * Sets a function that destroys a state, on the same thread, when the instances close. Exceptions that it
+     * throws are ignored.
+     */
     public InstancesOptions destroyState(Consumer<Object> destroyState) {
         InstancesOptions changed = new InstancesOptions(this);
         changed.destroyState = Objects.requireNonNull(destroyState, "destroyState");
         return changed;
     }
 
-    /** Called once on each instance, after {@link #createState}, before it gets requests. */
+    /**
+     * Sets a function that is called once on each instance, after {@link #createState} and before the first
+     * request.
+     */
     public InstancesOptions warmUp(ReplicaBody<?> warmUp) {
         InstancesOptions changed = new InstancesOptions(this);
         changed.warmUp = Objects.requireNonNull(warmUp, "warmUp");

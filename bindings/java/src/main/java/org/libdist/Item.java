@@ -10,9 +10,9 @@ import java.util.concurrent.TimeUnit;
 import org.libdist.internal.DistModule;
 
 /**
- * A request in a {@link Batcher}: a future of its end, and what it gives step by step.
+ * A request in a {@link Batcher}: a future of its completion, and a source of partial results.
  *
- * @param <R> the partial results
+ * @param <R> the type of partial results
  */
 public final class Item<R> extends Request<Void> {
     private final ItemCall<?, R> call;
@@ -29,15 +29,15 @@ public final class Item<R> extends Request<Void> {
         return item;
     }
 
-    /** Waits for the next partial result; empty: there is none any more. */
+    /** Waits for the next partial result; empty if there are no more. */
     public Optional<R> take() throws InterruptedException {
         return take(Duration.ofNanos(-1));
     }
 
     /**
-     * As {@link #take()}; empty, too, where there is none in time.
+     * Same as {@link #take()}, but also empty if there is no result in time.
      *
-     * @param timeout zero: none; negative: no limit
+     * @param timeout zero means not to wait; a negative value means no limit
      */
     public Optional<R> take(Duration timeout) throws InterruptedException {
         return call.take(Durations.nanos(timeout, "timeout"));

@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 
-/** Rare choices for an item: {@link Batcher#submit}. Immutable: each method gives another set of options. */
+/** Options of {@link Batcher#submit}. Immutable: each method returns a new set of options. */
 public final class ItemOptions {
-    /** As {@link SubmitOptions#DEFAULT}, of length 0 and without bytes. */
+    /** The default options: those of {@link SubmitOptions#DEFAULT}, length 0 and 0 bytes. */
     public static final ItemOptions DEFAULT = new ItemOptions(SubmitOptions.DEFAULT, 0, 0);
 
     private final SubmitOptions request;
@@ -21,32 +21,35 @@ public final class ItemOptions {
         this.bytes = bytes;
     }
 
-    /** {@link SubmitOptions#PRIORITY_MIN} to {@link SubmitOptions#PRIORITY_MAX}: the greater comes first. */
+    /**
+     * Sets the priority, {@link SubmitOptions#PRIORITY_MIN} to {@link SubmitOptions#PRIORITY_MAX}. Higher
+     * priorities run first.
+     */
     public ItemOptions priority(int priority) {
         return new ItemOptions(request.priority(priority), length, bytes);
     }
 
-    /** Until the item's end, from now; zero: none. */
+    /** Sets the time limit from now to completion; zero means none. */
     public ItemOptions timeout(Duration timeout) {
         return new ItemOptions(request.timeout(timeout), length, bytes);
     }
 
-    /** What ends this item, with CANCELLED. */
+    /** Sets an object that cancels this item. */
     public ItemOptions cancel(Cancel cancel) {
         return new ItemOptions(request.cancel(Objects.requireNonNull(cancel, "cancel")), length, bytes);
     }
 
-    /** As {@link SubmitOptions#executor}. */
+    /** Sets the executor that completes the future; see {@link SubmitOptions#executor}. */
     public ItemOptions executor(Executor executor) {
         return new ItemOptions(request.executor(executor), length, bytes);
     }
 
-    /** Decides the bucket: 0 to the last of {@link BatcherOptions#buckets}. */
+    /** Sets the length, which selects the bucket: 0 to the last of {@link BatcherOptions#buckets}. */
     public ItemOptions length(long length) {
         return new ItemOptions(request, length, bytes);
     }
 
-    /** That it counts for in {@link BatcherOptions#maxBytes}. */
+    /** Sets the size that counts towards {@link BatcherOptions#maxBytes}. */
     public ItemOptions bytes(long bytes) {
         return new ItemOptions(request, length, bytes);
     }

@@ -6,11 +6,11 @@ import java.util.OptionalInt;
 import org.libdist.internal.dist_kubernetes_options;
 
 /**
- * What the names of Kubernetes' pods say. What is not given is read of the environment. Immutable: each
- * method gives another set of options, and a null text is one that is not given.
+ * Names of Kubernetes pods. Values that are not set are read from the environment. Immutable: each method
+ * returns a new set of options. A null text is not set.
  */
 public final class KubernetesOptions {
-    /** Nothing is given. */
+    /** Options in which nothing is set. */
     public static final KubernetesOptions NONE = new KubernetesOptions();
 
     private OptionalInt index = OptionalInt.empty();
@@ -37,56 +37,59 @@ public final class KubernetesOptions {
         return copy;
     }
 
-    /** Of this pod; without it as the environment says, or the number at the end of the host's name. */
+    /**
+     * Sets the index of this pod. Without it, JOB_COMPLETION_INDEX or the number at the end of the host name
+     * is used.
+     */
     public KubernetesOptions index(int index) {
         KubernetesOptions copy = copy();
         copy.index = OptionalInt.of(index);
         return copy;
     }
 
-    /** 0: WORLD_SIZE of the environment. */
+    /** Sets the number of workers; 0 selects WORLD_SIZE from the environment. */
     public KubernetesOptions numWorkers(int numWorkers) {
         KubernetesOptions copy = copy();
         copy.numWorkers = numWorkers;
         return copy;
     }
 
-    /** Of the pods: a StatefulSet's .spec.ordinals.start. */
+    /** Sets the index of the first pod: a StatefulSet's .spec.ordinals.start. */
     public KubernetesOptions firstIndex(int firstIndex) {
         KubernetesOptions copy = copy();
         copy.firstIndex = firstIndex;
         return copy;
     }
 
-    /** Of every worker; 0: 8888. */
+    /** Sets the port of every worker; 0 selects the default (8888). */
     public KubernetesOptions port(int port) {
         KubernetesOptions copy = copy();
         copy.port = port;
         return copy;
     }
 
-    /** Of this pod, "trainer-2". */
+    /** Sets the host name of this pod, "trainer-2". */
     public KubernetesOptions hostName(String hostName) {
         KubernetesOptions copy = copy();
         copy.hostName = hostName;
         return copy;
     }
 
-    /** The headless service; without it pods are found by their host's name alone. */
+    /** Sets the headless service. Without it, addresses use only the host name. */
     public KubernetesOptions service(String service) {
         KubernetesOptions copy = copy();
         copy.service = service;
         return copy;
     }
 
-    /** Of the service, with it alone. */
+    /** Sets the namespace of the service; requires a service. */
     public KubernetesOptions namespace(String namespace) {
         KubernetesOptions copy = copy();
         copy.namespace = namespace;
         return copy;
     }
 
-    /** Of the Kubernetes cluster, "cluster.local", with a namespace. */
+    /** Sets the cluster domain, "cluster.local"; requires a namespace. */
     public KubernetesOptions domain(String domain) {
         KubernetesOptions copy = copy();
         copy.domain = domain;

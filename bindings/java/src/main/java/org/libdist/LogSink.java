@@ -2,11 +2,9 @@
 
 package org.libdist;
 
-/**
- * Takes the lines that libdist has to say. Called from any thread; must not call libdist.
- */
+/** Receives libdist's log lines. Called from any thread. It must not call libdist. */
 @FunctionalInterface
 public interface LogSink {
-    /** One line without its end. */
+    /** Receives one line, without a line terminator. */
     void log(LogLevel level, String line);
 }

@@ -4,17 +4,17 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** A replica's share of a loss. */
+/** Computes a replica's share of a loss. */
 public final class Losses {
     private Losses() {}
 
     /**
-     * out = sum of w[i] * loss[i], divided by the size of the global batch; the sum over the replicas is the
-     * average over the global batch.
+     * Computes out = sum of w[i] * loss[i], divided by the size of the global batch. The sum over all
+     * replicas is the average over the global batch.
      *
-     * @param replica may be null where the size of the global batch is given
-     * @param sampleWeight null: all 1
-     * @param globalBatchSize 0: the loss's first dimension times the number of replicas
+     * @param replica may be null if the size of the global batch is given
+     * @param sampleWeight weights; null means all 1
+     * @param globalBatchSize 0 means the loss's first dimension times the number of replicas
      * @param out a scalar of the loss's dtype
      */
     public static void averageLoss(
@@ -26,7 +26,9 @@ public final class Losses {
         }
     }
 
-    /** out = the sum of a loss that every replica has whole, divided by the number of replicas. */
+    /**
+     * Computes out = the sum of a loss that is the same on all replicas, divided by the number of replicas.
+     */
     public static void scaleRegularizationLoss(Replica replica, Tensor loss, Tensor out) {
         try (Uses uses = new Uses()) {
             DistModule.dist_scale_regularization_loss(

@@ -3,15 +3,15 @@
 package org.libdist;
 
 /**
- * Runs once for all replicas, in cross-replica context, see {@link Replica#mergeCall}.
+ * Runs once on behalf of all replicas, in cross-replica context; see {@link Replica#mergeCall}.
  *
- * @param <X> what it may throw; of a lambda the compiler finds it out
+ * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface MergeFunction<X extends Exception> {
     /**
-     * Gets the arguments of all replicas, merged, and closed when it returns; null: none were given. Returns
-     * a result, or null.
+     * Receives the merged arguments of all replicas, which are closed when it returns; null if none were
+     * given. Returns a result, or null.
      */
     Value merge(Strategy strategy, Value args) throws X;
 }

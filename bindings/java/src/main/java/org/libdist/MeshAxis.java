@@ -5,13 +5,13 @@ package org.libdist;
 import java.util.Objects;
 
 /**
- * A named axis of a replica's logical devices, see {@link StrategyOptions#axes}.
+ * A named axis of a replica's logical devices; see {@link StrategyOptions#axes}.
  *
- * @param name for {@link Replica#deviceAxis} and its like
- * @param size how many logical devices there are along it
+ * @param name the name, for {@link Replica#deviceAxis} and {@link Replica#deviceAxisGroup}
+ * @param size the number of logical devices along the axis
  */
 public record MeshAxis(String name, int size) {
-    /** An axis of a name and a size. */
+    /** Creates an axis with a name and a size. */
     public MeshAxis {
         Objects.requireNonNull(name, "name");
     }

@@ -5,15 +5,15 @@ package org.libdist;
 import org.libdist.internal.DistModule;
 
 /**
- * A number that is gathered over the updates of all replicas, step after step. Each replica adds to its own
- * copy and waits for nobody; the bits of the result depend on what was added alone.
+ * A number that is accumulated over the updates of all replicas, step after step. Each replica adds to its
+ * own copy without waiting. The bits of the result depend only on the numbers that were added.
  */
 public final class Metric extends NativeObject {
     private Metric(Native owner) {
         super(owner);
     }
 
-    /** A metric without any update. */
+    /** Creates a metric without updates. */
     public static Metric create(Strategy strategy, MetricKind kind, String name) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -25,8 +25,8 @@ public final class Metric extends NativeObject {
     /**
      * Adds a batch to this replica's copy.
      *
-     * @param labels ACCURACY: what the predictions should be; else null
-     * @param weights of the values; null: all 1
+     * @param labels ACCURACY: the expected values of the predictions; otherwise null
+     * @param weights weights of the values; null means all 1
      */
     public void update(Replica replica, Tensor values, Tensor labels, Tensor weights) {
         try (Uses uses = new Uses()) {
@@ -35,12 +35,12 @@ public final class Metric extends NativeObject {
         }
     }
 
-    /** As {@link #update(Replica, Tensor, Tensor, Tensor)}, of SUM and MEAN without weights. */
+    /** Same as {@link #update(Replica, Tensor, Tensor, Tensor)}, for SUM and MEAN without weights. */
     public void update(Replica replica, Tensor values) {
         update(replica, values, null, null);
     }
 
-    /** The metric over all updates of all replicas since it was made or reset. */
+    /** Returns the metric over all updates of all replicas since it was created or reset. */
     public double result(Strategy strategy) {
         try (Uses uses = new Uses()) {
             double[] out = new double[1];
@@ -49,24 +49,24 @@ public final class Metric extends NativeObject {
         }
     }
 
-    /** Forgets all updates of all replicas. */
+    /** Discards all updates of all replicas. */
     public void reset(Strategy strategy) {
         try (Uses uses = new Uses()) {
             DistModule.dist_metric_reset(uses.of(strategy, "strategy"), uses.of(this));
         }
     }
 
-    /** What it computes. */
+    /** Returns what the metric computes. */
     public MetricKind kind() {
         return MetricKind.of(askInt(DistModule::dist_metric_kind));
     }
 
-    /** Its name. */
+    /** Returns the name of the metric. */
     public String name() {
         return ask(handle -> Texts.of(DistModule.dist_metric_name(handle)));
     }
 
-    /** The variable that holds its state, for checkpoints. */
+    /** Returns the variable that holds the metric's state, for checkpoints. */
     public Variable variable() {
         return ask(handle -> Variable.found(DistModule.dist_metric_variable(handle)).orElseThrow());
     }

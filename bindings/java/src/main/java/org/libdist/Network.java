@@ -6,22 +6,23 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 
 /**
- * How workers that are strategies of this process reach each other, for tests and for trying things out: {@link
- * StrategyOptions#network} of each of them, with a cluster resolver that says which worker it is. Each is used on
- * a thread of its own.
+ * Connects workers that are strategies of this process, for tests and experiments. Set it in {@link
+ * StrategyOptions#network} of each worker, together with a cluster resolver that states which worker it is.
+ * Use each worker on a thread of its own.
  *
- * <p>A worker joins once, when its strategy is made; it has left when that has ended, and nobody can take its
- * place. All workers make the same calls in the same order: runs, and what reduces, gathers, creates variables
- * or reads one that is synchronized on reading. Those wait for the other workers, up to {@link
- * StrategyOptions#timeout}. close() gives the network up; strategies that are in it keep it.
+ * <p>A worker joins the network once, when its strategy is created, and leaves it when the strategy is
+ * closed. Its place is not reused. All workers must make the same calls in the same order: runs, and calls
+ * that reduce, gather, create variables or read variables that are synchronized on reading. These calls wait
+ * for the other workers, up to {@link StrategyOptions#timeout}. close() releases the network; strategies that
+ * use it keep it.
  */
 public final class Network extends NativeObject {
-    /** Of that many workers. */
+    /** Creates a network for the given number of workers. */
     public Network(int numWorkers) {
         this(numWorkers, NetworkOptions.DEFAULT);
     }
 
-    /** Of that many workers. */
+    /** Creates a network for the given number of workers, with options. */
     public Network(int numWorkers, NetworkOptions options) {
         super(new Native("network", create(numWorkers, options), DistModule::dist_network_destroy));
     }

@@ -5,12 +5,13 @@ package org.libdist;
 import org.libdist.internal.dist_network_options;
 
 /**
- * The rare choices of a network.
+ * Options of a network.
  *
- * @param creditBytes how far a worker may run ahead of each other one; 0: 1 MiB; else 4 KiB or more
+ * @param creditBytes bytes that a worker may send ahead to each other worker, 4 KiB or more; 0 selects the
+ *         default (1 MiB)
  */
 public record NetworkOptions(long creditBytes) {
-    /** Those of libdist. */
+    /** The default options. */
     public static final NetworkOptions DEFAULT = new NetworkOptions(0);
 
     dist_network_options toNative(Uses uses) {

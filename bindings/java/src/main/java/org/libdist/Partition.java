@@ -8,8 +8,8 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_partition;
 
 /**
- * Which part of a tensor each logical device of a replica has. Immutable: each method gives another
- * partition. That it fits together {@link #check} says, and whoever uses it.
+ * Specifies which part of a tensor each logical device of a replica has. Immutable: each method returns a new
+ * partition. {@link #check}, and every call that uses a partition, verify that it is consistent.
  *
  * <pre>{@code
  * Partition rows = Partition.split(4, new long[] {8, 6}, new long[] {4, 1});
@@ -37,34 +37,34 @@ public final class Partition {
     }
 
     /**
-     * Each has a tile.
+     * Returns a partition in which each device has a tile.
      *
-     * @param shape of the tensor; -1: a size that is not known
-     * @param dimensions into how many parts each dimension is split
+     * @param shape the shape of the tensor; -1 for a size that is not known
+     * @param dimensions the number of parts of each dimension
      */
     public static Partition split(int numLogicalDevices, long[] shape, long[] dimensions) {
         return new Partition(PartitionKind.SPLIT, numLogicalDevices, shape.clone(), dimensions.clone(), 0,
                 false, false);
     }
 
-    /** One has all of it. */
+    /** Returns a partition in which one device has the whole tensor. */
     public static Partition assign(int numLogicalDevices, long[] shape, int logicalDevice) {
         return new Partition(PartitionKind.ASSIGN, numLogicalDevices, shape.clone(), new long[0],
                 logicalDevice, false, false);
     }
 
-    /** Each has all of it. */
+    /** Returns a partition in which each device has the whole tensor. */
     public static Partition replicate(int numLogicalDevices, long[] shape) {
         return new Partition(
                 PartitionKind.REPLICATE, numLogicalDevices, shape.clone(), new long[0], 0, false, false);
     }
 
-    /** SPLIT: whether sizes that do not divide are split as evenly as possible. */
+    /** SPLIT: sets whether sizes that are not divisible are split as evenly as possible. */
     public Partition uneven(boolean uneven) {
         return new Partition(kind, numLogicalDevices, shape, dimensions, logicalDevice, uneven, spmd);
     }
 
-    /** Whether one program runs on all logical devices, so that ASSIGN is refused. */
+    /** Sets whether one program runs on all logical devices; ASSIGN is then rejected. */
     public Partition spmd(boolean spmd) {
         return new Partition(kind, numLogicalDevices, shape, dimensions, logicalDevice, uneven, spmd);
     }
@@ -92,42 +92,45 @@ public final class Partition {
         return raw;
     }
 
-    /** How it is divided. */
+    /** Returns the kind of division. */
     public PartitionKind kind() {
         return kind;
     }
 
-    /** How many logical devices a replica has. */
+    /** Returns the number of logical devices of a replica. */
     public int numLogicalDevices() {
         return numLogicalDevices;
     }
 
-    /** The tensor's shape. */
+    /** Returns the shape of the tensor. */
     public long[] shape() {
         return shape.clone();
     }
 
-    /** SPLIT: into how many parts each dimension is split. */
+    /** SPLIT: returns the number of parts of each dimension. */
     public long[] dimensions() {
         return dimensions.clone();
     }
 
-    /** ASSIGN: which of them has the tensor. */
+    /** ASSIGN: returns the device that has the tensor. */
     public int logicalDevice() {
         return logicalDevice;
     }
 
-    /** See {@link #uneven(boolean)}. */
+    /** Returns the setting of {@link #uneven(boolean)}. */
     public boolean isUneven() {
         return uneven;
     }
 
-    /** See {@link #spmd(boolean)}. */
+    /** Returns the setting of {@link #spmd(boolean)}. */
     public boolean isSpmd() {
         return spmd;
     }
 
-    /** Throws INVALID_ARGUMENT where a tensor cannot be partitioned so, by TensorFlow's checks. */
+    /**
+     * Throws INVALID_ARGUMENT if a tensor cannot be partitioned in this way. The checks are those of
+     * TensorFlow.
+     */
     public void check() {
         try (Uses uses = new Uses()) {
             DistModule.dist_partition_check(toNative(uses));
@@ -135,16 +138,16 @@ public final class Partition {
     }
 
     /**
-     * What a logical device has of a tensor; what depends on an unknown size is -1.
+     * The part of a tensor that a logical device has. Values that depend on an unknown size are -1.
      *
-     * @param tile the index of its tile, for each dimension
-     * @param begin where it begins, in each dimension
-     * @param size how many elements it has, in each dimension
-     * @param elements and in all
+     * @param tile index of the tile, for each dimension
+     * @param begin first element, in each dimension
+     * @param size number of elements, in each dimension
+     * @param elements total number of elements
      */
     public record Shard(long[] tile, long[] begin, long[] size, long elements) {}
 
-    /** What a logical device has of the tensor. */
+    /** Returns the part of the tensor that a logical device has. */
     public Shard shard(int logicalDevice) {
         try (Uses uses = new Uses()) {
             dist_partition raw = toNative(uses);
@@ -156,10 +159,10 @@ public final class Partition {
     }
 
     /**
-     * How many bytes {@link Replica#reshard} from this partition to another brings to a logical device from
-     * others.
+     * Returns the number of bytes that {@link Replica#reshard} from this partition to another moves to a
+     * logical device from others.
      *
-     * @param logicalDevice -1: to all of them together
+     * @param logicalDevice -1 means all devices together
      */
     public long reshardBytes(Partition to, DType dtype, int logicalDevice) {
         try (Uses uses = new Uses()) {
@@ -187,7 +190,7 @@ public final class Partition {
                 logicalDevice, uneven, spmd);
     }
 
-    /** "SPLIT[4, 1] of [8, 6]". */
+    /** Returns a text such as "SPLIT[4, 1] of [8, 6]". */
     @Override
     public String toString() {
         String how = kind == PartitionKind.SPLIT ? Arrays.toString(dimensions)

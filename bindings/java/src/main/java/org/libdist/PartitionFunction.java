@@ -2,12 +2,16 @@
 
 package org.libdist;
 
-/** Into how many parts variables of parameter servers are divided, see {@link CoordinatorOptions#partitioner}. */
+/**
+ * Determines into how many parts variables on parameter servers are divided; see {@link
+ * CoordinatorOptions#partitioner}.
+ */
 @FunctionalInterface
 public interface PartitionFunction {
     /**
-     * Says it for each dimension, as {@link Partitioners} does: the first at least 1 and all others 1. It is not called for
-     * scalars, and must not call the coordinator. What it throws comes out of {@link Coordinator#createVariable} itself.
+     * Returns the number of parts of each dimension, for example computed by {@link Partitioners}: at least 1
+     * for the first dimension, and 1 for the others. It is not called for scalars, and must not call the
+     * coordinator. Exceptions that it throws are rethrown unchanged by {@link Coordinator#createVariable}.
      */
     long[] partitions(DType dtype, long[] shape);
 }

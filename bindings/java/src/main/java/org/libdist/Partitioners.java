@@ -7,16 +7,16 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.DistModuleConstants;
 
 /**
- * Into how many parts a variable is divided along one of its dimensions, and which rows each part has:
- * arithmetic, with the answers of TensorFlow's partitioners. A negative axis counts from the end; every other
- * dimension has one part.
+ * Computes into how many parts a variable is divided along one of its dimensions, and the rows of each part.
+ * The results are those of TensorFlow's partitioners. A negative axis counts from the end. All other
+ * dimensions have one part.
  */
 public final class Partitioners {
-    /** TensorFlow's default of {@link #minSize}. */
+    /** TensorFlow's default for {@link #minSize}. */
     public static final long MIN_SHARD_BYTES = DistModuleConstants.DIST_PARTITIONER_MIN_SHARD_BYTES;
-    /** TensorFlow's default of {@link #minSize}. */
+    /** TensorFlow's default for {@link #minSize}. */
     public static final int MAX_SHARDS = DistModuleConstants.DIST_PARTITIONER_MAX_SHARDS;
-    /** The size that TensorFlow takes a text to have. */
+    /** The size that TensorFlow assumes for a text. */
     public static final long BYTES_PER_TEXT = DistModuleConstants.DIST_PARTITIONER_BYTES_PER_TEXT;
 
     private Partitioners() {}
@@ -32,14 +32,20 @@ public final class Partitioners {
         return out;
     }
 
-    /** numShards parts, or one for each element of the dimension where that has fewer. */
+    /**
+     * Divides a dimension into numShards parts, or into one part per element if the dimension has fewer
+     * elements.
+     */
     public static long[] fixedShards(long[] shape, int axis, int numShards) {
         return divided(shape,
                 (sizes, ndim, out)
                         -> DistModule.partitions_fixed_shards(sizes, ndim, axis, numShards, out));
     }
 
-    /** As many parts as all elements have minShardBytes, but at least 1 and at most maxShards. */
+    /**
+     * Divides a dimension into as many parts as possible with about minShardBytes each, at least 1 and at
+     * most maxShards.
+     */
     public static long[] minSize(
             long[] shape, int axis, long elementBytes, long minShardBytes, int maxShards) {
         return divided(shape,
@@ -49,9 +55,9 @@ public final class Partitioners {
     }
 
     /**
-     * As few parts as have at most maxShardBytes each.
+     * Divides a dimension into as few parts as possible with at most maxShardBytes each.
      *
-     * @param maxShards the most parts; 0: any number
+     * @param maxShards maximum number of parts; 0 means no limit
      */
     public static long[] maxSize(
             long[] shape, int axis, long elementBytes, long maxShardBytes, int maxShards) {
@@ -64,12 +70,12 @@ public final class Partitioners {
     /**
      * The rows of a part.
      *
-     * @param begin the first one
-     * @param size how many
+     * @param begin the first row
+     * @param size the number of rows
      */
     public record Rows(long begin, long size) {}
 
-    /** Which rows a part of a divided dimension has. */
+    /** Returns the rows of one part of a divided dimension. */
     public static Rows rowsOfPart(long numRows, long numParts, long part) {
         long[] begin = new long[1];
         long[] size = new long[1];
@@ -78,14 +84,14 @@ public final class Partitioners {
     }
 
     /**
-     * Where a row is.
+     * The place of a row.
      *
-     * @param part the part that it lies in
-     * @param offset which row of that part it is
+     * @param part the part in which it lies
+     * @param offset the index of the row in that part
      */
     public record RowPlace(long part, long offset) {}
 
-    /** Which part a row lies in, and where. */
+    /** Returns the part in which a row lies, and its index there. */
     public static RowPlace partOfRow(long numRows, long numParts, long row) {
         long[] part = new long[1];
         long[] offset = new long[1];

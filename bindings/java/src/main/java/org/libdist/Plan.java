@@ -6,16 +6,16 @@ import java.time.Duration;
 import org.libdist.internal.DistModule;
 
 /**
- * A collective that is made once and done any number of times, without any further check or allocation; see
- * {@link Replica#planned}. It is this replica's: also in later runs, unless collectives of a run have failed
- * since.
+ * A collective that is prepared once and repeated any number of times, without further checks or allocations;
+ * see {@link Replica#planned}. It belongs to the replica that created it. Later runs can use it too, unless
+ * collectives of a run have failed since.
  *
  * <pre>{@code
  * Plan plan = replica.planned().allReduce(ReduceOp.SUM, gradients, options.bytesPerPack(4 << 20));
  * for (int step = 0; step < steps; step++) {
  *     for (int t = gradients.size() - 1; t >= 0; t--) {
  *         compute(t);
- *         plan.ready(t); // its pack begins when all replicas are ready
+ *         plan.ready(t); // its pack starts when it is ready on all replicas
  *     }
  *     plan.await();
  * }
@@ -31,7 +31,7 @@ public final class Plan extends NativeObject {
         this.used = used;
     }
 
-    /** Begins a round: all tensors that are not ready yet are from now on. */
+    /** Starts a round. All tensors that are not ready yet become ready. */
     public void start() {
         replica.keep(this);
         ask(handle -> {
@@ -40,7 +40,7 @@ public final class Plan extends NativeObject {
         });
     }
 
-    /** One tensor of the list is ready; the first of a round begins it. */
+    /** Declares one tensor of the list ready. The first call of a round starts it. */
     public void ready(int tensor) {
         replica.keep(this);
         ask(handle -> {
@@ -49,7 +49,7 @@ public final class Plan extends NativeObject {
         });
     }
 
-    /** Whether the round has ended. Does a part of it where there is one to do. */
+    /** Returns whether the round has completed. If there is a part of the work to do, this method does it. */
     public boolean isDone() {
         return askInt(handle -> {
             int[] done = new int[1];
@@ -58,12 +58,15 @@ public final class Plan extends NativeObject {
         }) != 0;
     }
 
-    /** Waits until the round has ended, as long as the collective's options say. */
+    /** Waits until the round has completed, up to the timeout in the collective's options. */
     public void await() {
         await(Duration.ZERO);
     }
 
-    /** As {@link #await()}, with a bound; zero: that of the options, negative: no limit. */
+    /**
+     * Same as {@link #await()}, with a timeout: zero selects that of the options, and a negative value means
+     * no limit.
+     */
     public void await(Duration timeout) {
         ask(handle -> {
             DistModule.dist_work_wait(handle, Durations.nanos(timeout, "timeout"));
@@ -71,7 +74,7 @@ public final class Plan extends NativeObject {
         });
     }
 
-    /** Ends the round that is under way, and all rounds of its group in this run: CANCELLED. */
+    /** Cancels the round in progress, and all rounds of its group in this run, with CANCELLED. */
     public void cancel() {
         ask(handle -> {
             DistModule.dist_work_cancel(handle);
@@ -79,7 +82,7 @@ public final class Plan extends NativeObject {
         });
     }
 
-    /** Gives the plan up; on the replica's thread where a round is under way. */
+    /** Closes the plan. If a round is in progress, call it on the replica's thread. */
     @Override
     public void close() {
         super.close();

@@ -5,12 +5,12 @@ package org.libdist;
 import org.libdist.internal.dist_position;
 
 /**
- * Where a pass over a dataset is: plain numbers, to be kept wherever the program likes.
+ * The position of a pass over a dataset: plain numbers, which the program can store anywhere.
  *
- * @param pass its number: shuffled orders depend on it
- * @param elements of the source, that are used up
- * @param examples of the element after them, where one is cut into several batches
- * @param batches made of them
+ * @param pass number of the pass; shuffled orders depend on it
+ * @param elements elements of the source that have been used up
+ * @param examples examples used of the next element, if one element is split into several batches
+ * @param batches batches made so far
  */
 public record Position(long pass, long elements, long examples, long batches) {
     static Position of(dist_position position) {

@@ -7,12 +7,12 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 
 /**
- * Saves a checkpoint before the job loses a machine, as TensorFlow's PreemptionCheckpointHandler does. All workers make
- * the same calls of its methods, but for {@link #notifyPreemption}.
+ * Saves a checkpoint before the job loses a machine, like TensorFlow's PreemptionCheckpointHandler. All
+ * workers must make the same calls of its methods, except {@link #notifyPreemption}.
  *
  * <pre>{@code
  * while (handler.totalRunCalls() < steps) {
- *     handler.run(trainStep); // CANCELLED: all is saved, end the program
+ *     handler.run(trainStep); // CANCELLED: everything is saved, end the program
  * }
  * }</pre>
  */
@@ -27,8 +27,8 @@ public final class PreemptionHandler extends NativeObject {
     }
 
     /**
-     * Makes the handler of a training loop. Where the checkpoint is there, its values come to the variables, and its
-     * number of runs to the handler.
+     * Creates the handler of a training loop. If the checkpoint exists, it is loaded into the variables, and
+     * the handler continues with the saved number of runs.
      */
     public static PreemptionHandler create(Strategy strategy, PreemptionOptions options) {
         Objects.requireNonNull(options, "options");
@@ -42,8 +42,8 @@ public final class PreemptionHandler extends NativeObject {
     }
 
     /**
-     * This worker is to be preempted; from any thread, also one of a shutdown. May be called again. (Java has a notify()
-     * of its own.)
+     * Announces that this worker will be preempted. Any thread may call it, including one of a shutdown hook,
+     * and repeatedly. (Java has a notify() of its own.)
      */
     public void notifyPreemption() {
         ask(handle -> {
@@ -53,20 +53,21 @@ public final class PreemptionHandler extends NativeObject {
     }
 
     /**
-     * A step of the loop: {@link #saveIfPreempted}, {@link Strategy#run(ReplicaBody)}, and {@link #countRun} where that
-     * went well.
+     * Performs one step of the loop: calls {@link #saveIfPreempted}, {@link Strategy#run(ReplicaBody)} and,
+     * if that succeeds, {@link #countRun}.
      *
-     * @throws X what the body threw
-     * @throws DistException CANCELLED the job is preempted, and its checkpoint is saved: nothing was run, end the program
+     * @throws X the exception that the body threw
+     * @throws DistException CANCELLED the job is preempted, and its checkpoint is saved: nothing was run, end
+     *         the program
      */
     public <X extends Exception> void run(ReplicaBody<X> body) throws X {
         run(body, RunOptions.DEFAULT);
     }
 
     /**
-     * As {@link #run(ReplicaBody)}, with options.
+     * Same as {@link #run(ReplicaBody)}, with options.
      *
-     * @throws X what the body threw
+     * @throws X the exception that the body threw
      */
     public <X extends Exception> void run(ReplicaBody<X> body, RunOptions options) throws X {
         Objects.requireNonNull(body, "body");
@@ -82,14 +83,19 @@ public final class PreemptionHandler extends NativeObject {
     }
 
     /**
-     * Saves the checkpoint where the job is preempted, once when that is known and once when the grace is over, and tells
-     * what it has come to, the same on all workers. Where there is no path, the program saves when the state changes.
+     * Saves the checkpoint if the job is preempted, once when the notice arrives and once when the grace
+     * period ends. Returns the state, which is the same on all workers. If the options have no path, the
+     * program must save when the state changes.
      */
     public PreemptionState saveIfPreempted() {
         return saveIfPreempted(null);
     }
 
-    /** @param cancel ends the wait for worker 0; null: nothing does but {@link Strategy#cancel} */
+    /**
+     * Same as {@link #saveIfPreempted()}, with an object that cancels it.
+     *
+     * @param cancel cancels the wait for worker 0; if it is null, only {@link Strategy#cancel} does
+     */
     public PreemptionState saveIfPreempted(Cancel cancel) {
         try (Uses uses = new Uses()) {
             long handle = uses.of(this);
@@ -101,7 +107,7 @@ public final class PreemptionHandler extends NativeObject {
         }
     }
 
-    /** Counts a run that the program has made without run(), by runValues() for instance. */
+    /** Counts a run that the program made without run(), for example with runValues(). */
     public void countRun() {
         ask(handle -> {
             DistModule.dist_preemption_count_run(handle);
@@ -109,7 +115,10 @@ public final class PreemptionHandler extends NativeObject {
         });
     }
 
-    /** How many runs have been counted, with those of earlier starts that the checkpoint knows of. */
+    /**
+     * Returns the number of counted runs, including those of earlier program starts that the checkpoint
+     * recorded.
+     */
     public long totalRunCalls() {
         return ask(DistModule::dist_preemption_total_run_calls);
     }

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Objects;
 import org.libdist.internal.dist_preemption_options;
 
-/** The choices for a {@link PreemptionHandler}. Immutable: each method gives another set of options. */
+/** Options of a {@link PreemptionHandler}. Immutable: each method returns a new set of options. */
 public final class PreemptionOptions {
-    /** Without a checkpoint: the program saves. */
+    /** The default options: no checkpoint; the program saves. */
     public static final PreemptionOptions DEFAULT = new PreemptionOptions(null, List.of(), 0);
 
     private final Path path; // null: the program saves
@@ -23,18 +23,18 @@ public final class PreemptionOptions {
         this.graceNanos = graceNanos;
     }
 
-    /** The checkpoint's, one file for all workers. */
+    /** Sets the path of the checkpoint, one file for all workers. */
     public PreemptionOptions path(Path path) {
         return new PreemptionOptions(Objects.requireNonNull(path, "path"), variables, graceNanos);
     }
 
-    /** What is in it; the handler holds them. */
+    /** Sets the variables in the checkpoint; the handler retains them. */
     public PreemptionOptions variables(List<Variable> variables) {
         return new PreemptionOptions(
                 path, List.copyOf(Objects.requireNonNull(variables, "variables")), graceNanos);
     }
 
-    /** How long the job may go on after the notice; zero: it saves and ends. */
+    /** Sets how long the job continues after the notice; zero means that it saves and ends. */
     public PreemptionOptions grace(Duration grace) {
         return new PreemptionOptions(path, variables, Durations.nanos(grace, "grace"));
     }

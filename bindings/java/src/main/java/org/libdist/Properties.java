@@ -5,26 +5,26 @@ package org.libdist;
 import org.libdist.internal.dist_strategy_properties;
 
 /**
- * What a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended).
+ * The properties of a strategy, named as in TensorFlow's tf.distribute.StrategyExtended.
  *
- * @param kind how values and variables are placed
- * @param numReplicas how many are in sync, those of all workers
- * @param numParameterDevices how many devices variables are on
- * @param numWorkers 1 but for MULTI_WORKER_MIRRORED
- * @param inMultiWorkerMode it is a task of a cluster, though there may be no other
- * @param requireStaticShapes whether batches and gathered values must not differ in size
- * @param useMergeCall whether replicas may call {@link Replica#mergeCall}
- * @param betweenGraph variables are kept away from the replicas, or each worker has a program of its own
- * @param shouldInit this worker initializes variables
- * @param shouldCheckpoint this worker writes checkpoints: the chief
- * @param shouldSaveSummary this worker writes summaries: the chief
- * @param globalBatchSize a batch is for all replicas together, and is divided
- * @param worker which of the cluster's this is, 0 for the chief; reports name workers so
- * @param numLocalReplicas of this worker
- * @param firstReplica the id of the first of these
- * @param generation how often its workers have re-formed: {@link Strategy#reform()}
- * @param numJoined workers that were not in the generation before
- * @param numLeft and those of it that are not in this one; 0 on one that has joined
+ * @param kind determines where values and variables are placed
+ * @param numReplicas number of replicas in sync, over all workers
+ * @param numParameterDevices number of devices that hold variables
+ * @param numWorkers 1 except for MULTI_WORKER_MIRRORED
+ * @param inMultiWorkerMode whether the strategy is a task of a cluster, even if it is the only one
+ * @param requireStaticShapes whether batches and gathered values must have the same size; always false
+ * @param useMergeCall whether replicas may call {@link Replica#mergeCall}; always true
+ * @param betweenGraph whether variables are apart from the replicas, or each worker runs its own program
+ * @param shouldInit whether this worker initializes variables
+ * @param shouldCheckpoint whether this worker writes checkpoints: the chief does
+ * @param shouldSaveSummary whether this worker writes summaries: the chief does
+ * @param globalBatchSize whether a batch is for all replicas together and is divided among them; always true
+ * @param worker number of this worker, 0 for the chief; reports use these numbers
+ * @param numLocalReplicas number of replicas of this worker
+ * @param firstReplica id of this worker's first replica
+ * @param generation number of times the workers have re-formed; see {@link Strategy#reform()}
+ * @param numJoined workers that were not in the previous generation
+ * @param numLeft workers of the previous generation that are not in this one; 0 on a worker that has joined
  */
 public record Properties(StrategyKind kind, int numReplicas, int numParameterDevices, int numWorkers,
         boolean inMultiWorkerMode, boolean requireStaticShapes, boolean useMergeCall, boolean betweenGraph,

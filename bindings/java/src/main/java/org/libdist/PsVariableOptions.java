@@ -6,11 +6,11 @@ import java.util.Objects;
 import org.libdist.internal.dist_ps_variable_options;
 
 /**
- * The rare choices of a variable on parameter servers, {@link Coordinator#createVariable}. Immutable: each method gives
- * another set of options.
+ * Options of a variable on parameter servers; see {@link Coordinator#createVariable}. Immutable: each method
+ * returns a new set of options.
  */
 public final class PsVariableOptions {
-    /** Nothing is cached, and the partitioner is asked. */
+    /** The default options: reads are not cached, and the partitioner is used. */
     public static final PsVariableOptions DEFAULT = new PsVariableOptions(0, null, null);
 
     private final int maxStaleness;
@@ -23,18 +23,21 @@ public final class PsVariableOptions {
         this.colocateWith = colocateWith;
     }
 
-    /** How many of a worker's closures a cached read may be old; 0: nothing is cached. */
+    /** Sets the maximum age of a cached read, in closures of a worker; 0 means no caching. */
     public PsVariableOptions maxStaleness(int maxStaleness) {
         return new PsVariableOptions(maxStaleness, partitions, colocateWith);
     }
 
-    /** Into how many parts each dimension is divided, as {@link PartitionFunction} says it. */
+    /** Sets the number of parts per dimension, like a {@link PartitionFunction}. */
     public PsVariableOptions partitions(long... partitions) {
         return new PsVariableOptions(
                 maxStaleness, Objects.requireNonNull(partitions, "partitions").clone(), colocateWith);
     }
 
-    /** The name of a variable with whose parts its own lie, as an optimizer's state does; without it they go in turn. */
+    /**
+     * Places the parts with those of another variable, for optimizer states. Without it, parts are placed in
+     * turn.
+     */
     public PsVariableOptions colocateWith(String name) {
         return new PsVariableOptions(maxStaleness, partitions, Objects.requireNonNull(name, "name"));
     }

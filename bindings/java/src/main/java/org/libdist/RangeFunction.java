@@ -2,11 +2,9 @@
 
 package org.libdist;
 
-/**
- * Takes a part of a loop. Called from several threads at once; must not call collectives.
- */
+/** Runs a part of a loop. Called from several threads at the same time. It must not call collectives. */
 @FunctionalInterface
 public interface RangeFunction {
-    /** Iterations begin .. end - 1. */
+    /** Runs the iterations begin .. end - 1. */
     void run(long begin, long end);
 }

@@ -3,11 +3,11 @@
 package org.libdist;
 
 /**
- * An operator of your own. Called on pieces of a tensor, from several threads at once; must not call libdist,
- * and must give the same bits wherever a tensor is cut.
+ * A reduction operator of your own. Called on parts of tensors, from several threads at the same time. It
+ * must not call libdist, and its result must not depend on how a tensor is split.
  */
 @FunctionalInterface
 public interface Reducer {
-    /** acc[i] = op(acc[i], in[i]) for all i. */
+    /** Computes acc[i] = op(acc[i], in[i]) for all i. */
     void reduce(Elements acc, Elements in);
 }

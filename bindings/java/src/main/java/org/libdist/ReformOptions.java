@@ -5,9 +5,9 @@ package org.libdist;
 import java.time.Duration;
 import org.libdist.internal.dist_reform_options;
 
-/** The rare choices of {@link Strategy#reform(ReformOptions)}. Immutable: each method gives another set of options. */
+/** Options of {@link Strategy#reform(ReformOptions)}. Immutable: each method returns a new set of options. */
 public final class ReformOptions {
-    /** Those of libdist. */
+    /** The default options. */
     public static final ReformOptions DEFAULT = new ReformOptions(0, 0, 0);
 
     private final int minWorkers;
@@ -20,17 +20,25 @@ public final class ReformOptions {
         this.timeoutNanos = timeoutNanos;
     }
 
-    /** Fewer workers do not go on, and wait for more; 0: 1. */
+    /**
+     * Sets the minimum number of workers that continue; with fewer, worker 0 waits for more. 0 selects the
+     * default (1).
+     */
     public ReformOptions minWorkers(int minWorkers) {
         return new ReformOptions(minWorkers, windowNanos, timeoutNanos);
     }
 
-    /** Of worker 0: how long it waits for workers that are not known to be lost; zero: a lease. */
+    /**
+     * Sets, on worker 0, how long to wait for workers that are not known to be lost; zero selects one lease.
+     */
     public ReformOptions window(Duration window) {
         return new ReformOptions(minWorkers, Durations.nanos(window, "window"), timeoutNanos);
     }
 
-    /** How long to wait in all; zero: the strategy's timeout, negative: no limit. */
+    /**
+     * Sets the limit on the whole wait; zero selects the strategy's timeout, and a negative value means no
+     * limit.
+     */
     public ReformOptions timeout(Duration timeout) {
         return new ReformOptions(minWorkers, windowNanos, Durations.nanos(timeout, "timeout"));
     }

@@ -8,9 +8,9 @@ import java.util.concurrent.TimeUnit;
 import org.libdist.internal.DistModule;
 
 /**
- * What a call comes to, later: see {@link RpcClient#begin(String, Value...)}; or a closure, see {@link
- * Coordinator#schedule(String, Value)}. Any thread may ask, and again. A call that nobody has any more is given up; a
- * closure goes on.
+ * The future result of a call, see {@link RpcClient#begin(String, Value...)}, or of a closure, see {@link
+ * Coordinator#schedule(String, Value)}. Any thread may ask for it, repeatedly. Closing the last reference to
+ * a call cancels it; a closure continues.
  */
 public final class RemoteValue extends NativeObject {
     /** How soon a thread that waits sees that it was interrupted. */
@@ -34,16 +34,17 @@ public final class RemoteValue extends NativeObject {
         this(handle, coordinator, false);
     }
 
-    /** Waits for what the call comes to: its value, the caller's, or its error. */
+    /** Waits until the call has completed. Returns its value, which the caller owns, or throws its error. */
     public Value get() {
         return ask(handle -> await(handle, Long.MAX_VALUE));
     }
 
     /**
-     * As {@link #get()}, for so long: zero is not at all, negative is without limit. An interrupt ends the wait, with
-     * CANCELLED; the call goes on.
+     * Same as {@link #get()}, with a timeout: zero means not to wait, and a negative value means no limit. An
+     * interrupt ends the wait with CANCELLED; the call continues.
      *
-     * @throws DistException DEADLINE_EXCEEDED not within the time, and the call goes on; or not within the call's own
+     * @throws DistException DEADLINE_EXCEEDED not completed within the timeout (the call continues), or
+     *         within the call's own timeout
      */
     public Value get(Duration timeout) {
         long given = Durations.nanos(timeout, "timeout");
@@ -71,14 +72,15 @@ public final class RemoteValue extends NativeObject {
         }
     }
 
-    /** Whether get() would not wait. */
+    /** Returns whether get() would return without waiting. */
     public boolean ready() {
         return askInt(DistModule::dist_remote_value_ready) != 0;
     }
 
     /**
-     * Ends the call with CANCELLED, unless it has ended, and tells the method. A closure is taken back where no worker has
-     * it; one that runs has its effects, and CANCELLED is what get() says of it.
+     * Cancels the call, unless it has completed, and notifies the method; get() then fails with CANCELLED. A
+     * closure is cancelled if no worker has it yet. A running closure continues and has its effects, but
+     * get() fails with CANCELLED.
      */
     public void cancel() {
         ask(handle -> {
@@ -88,8 +90,9 @@ public final class RemoteValue extends NativeObject {
     }
 
     /**
-     * The same as a future, whose stages run in the common pool. Its value is the program's to close. Cancelling it is
-     * {@link #cancel}; a call ends when this object is closed, or the client, too.
+     * Returns the result as a future, whose stages run in the common pool. The program must close its value.
+     * Cancelling the future is like {@link #cancel}. A call is also cancelled when this object or the client
+     * is closed.
      */
     public CompletableFuture<Value> future() {
         return ask(handle -> {
@@ -155,7 +158,10 @@ public final class RemoteValue extends NativeObject {
         }
     }
 
-    /** Gives it up, and with it a call that is under way: who waits for that gets CANCELLED. A closure goes on. */
+    /**
+     * Closes the remote value. It cancels a call in progress: threads that wait for it get CANCELLED. A
+     * closure continues.
+     */
     @Override
     public void close() {
         if (isCall && !owner.isClosed()) {

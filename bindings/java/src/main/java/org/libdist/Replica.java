@@ -15,12 +15,13 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_collective_options;
 
 /**
- * One copy of the replica function: its id, and its side of every collective. It is for the thread and the
- * time of the function that received it: anywhere else its methods throw FAILED_PRECONDITION. A logical
- * device of a replica is one too, whose peers are that replica's other devices: see {@link #runOnDevices}.
+ * One running copy of the replica function: its id, and its side of every collective. It is valid only on the
+ * thread of the function that received it, until that function returns; otherwise its methods throw
+ * FAILED_PRECONDITION. A logical device of a replica is a Replica too, whose peers are the other devices of
+ * that replica; see {@link #runOnDevices}.
  *
- * <p>Buffers are direct and in the machine's byte order ({@link DirectBuffers}), and are used where they lie,
- * without a copy, from position to limit; neither changes.
+ * <p>Buffers must be direct and in the byte order of the machine ({@link DirectBuffers}). They are used in
+ * place, without a copy, from position to limit; neither changes.
  */
 public final class Replica extends DeviceContext {
     private static final ThreadLocal<Replica> CURRENT = new ThreadLocal<>();
@@ -69,8 +70,8 @@ public final class Replica extends DeviceContext {
     }
 
     /**
-     * The replica whose function this thread is in; outside of all, the only replica of the thread's default
-     * strategy, which meets nobody; null in the cross-replica context.
+     * Returns the replica whose function this thread is in. Outside all functions, returns the only replica
+     * of the thread's default strategy, which has no peers. In cross-replica context, returns null.
      */
     public static Replica current() {
         long here = DistModule.dist_get_replica();
@@ -98,24 +99,27 @@ public final class Replica extends DeviceContext {
         return current == null || current.run == null ? null : current.run.reason(report);
     }
 
-    /** What {@link InstancesOptions#createState} made for this instance; null: it has none. */
+    /**
+     * Returns the state that {@link InstancesOptions#createState} created for this instance; null if there is
+     * none.
+     */
     public Object instanceState() {
         return InstanceStates.of(DistModule.dist_instance_state(active("instance_state")));
     }
 
     /**
-     * As {@link #instanceState()}.
+     * Same as {@link #instanceState()}, cast to a class.
      *
-     * @throws ClassCastException it is of another class
+     * @throws ClassCastException the state is of another class
      */
     public <T> T instanceState(Class<T> type) {
         return type.cast(instanceState());
     }
 
     /**
-     * The version that this replica's run sees, the same to its end.
+     * Returns the version that this replica's run sees, which is the same until the run ends.
      *
-     * @throws DistException FAILED_PRECONDITION nothing has been published
+     * @throws DistException FAILED_PRECONDITION no version has been published
      */
     public <T> Version<T> version(Versions<T> versions) {
         Objects.requireNonNull(versions, "versions");
@@ -123,9 +127,9 @@ public final class Replica extends DeviceContext {
     }
 
     /**
-     * Throws where the function that this replica runs is to end: its request, or run, was cancelled, or its
-     * deadline is over. A long function asks it now and then, where it calls no collectives, which find out for
-     * themselves.
+     * Throws if the function that this replica runs should stop: its request or run was cancelled, or its
+     * deadline has expired. Call it from time to time in long functions that call no collectives; collectives
+     * check by themselves.
      */
     public void check() {
         DistModule.dist_replica_check(active("replica_check"));
@@ -174,12 +178,15 @@ public final class Replica extends DeviceContext {
         works.remove(work);
     }
 
-    /** This replica's id in 0 .. numReplicas()-1, its rank in every collective; on a device the device's. */
+    /**
+     * Returns this replica's id in 0 .. numReplicas()-1, which is its rank in every collective; for a logical
+     * device, the number of the device.
+     */
     public int id() {
         return id;
     }
 
-    /** How many replicas are in sync; on a logical device how many of these. */
+    /** Returns the number of replicas in sync; for a logical device, the number of logical devices. */
     public int numReplicas() {
         return numReplicas;
     }
@@ -190,44 +197,46 @@ public final class Replica extends DeviceContext {
     }
 
     /**
-     * Reduces {@code data} over all replicas, in place: afterwards every replica holds op over all of them.
-     * Results fold from left to right by replica id: the same bits on every replica and in every run.
+     * Reduces {@code data} over all replicas, in place: afterwards every replica holds the result. Elements
+     * are folded from left to right by replica id: the bits are the same on every replica and in every run.
      */
     public void allReduce(ReduceOp op, FloatBuffer data) {
         allReduce(op, data, CollectiveOptions.NONE);
     }
 
-    /** As {@link #allReduce(ReduceOp, FloatBuffer)}, with options. */
+    /** Same as {@link #allReduce(ReduceOp, FloatBuffer)}, with options. */
     public void allReduce(ReduceOp op, FloatBuffer data, CollectiveOptions options) {
         allReduce(op, DType.F32, data, data.order(), options);
     }
 
-    /** As {@link #allReduce(ReduceOp, FloatBuffer)}, of doubles. */
+    /** Same as {@link #allReduce(ReduceOp, FloatBuffer)}, for doubles. */
     public void allReduce(ReduceOp op, DoubleBuffer data) {
         allReduce(op, data, CollectiveOptions.NONE);
     }
 
-    /** As {@link #allReduce(ReduceOp, FloatBuffer)}, of doubles and with options. */
+    /** Same as {@link #allReduce(ReduceOp, FloatBuffer)}, for doubles and with options. */
     public void allReduce(ReduceOp op, DoubleBuffer data, CollectiveOptions options) {
         allReduce(op, DType.F64, data, data.order(), options);
     }
 
-    /** As {@link #allReduce(ReduceOp, FloatBuffer)}, of ints, which wrap and have no MEAN. */
+    /**
+     * Same as {@link #allReduce(ReduceOp, FloatBuffer)}, for ints, which wrap around and do not support MEAN.
+     */
     public void allReduce(ReduceOp op, IntBuffer data) {
         allReduce(op, data, CollectiveOptions.NONE);
     }
 
-    /** As {@link #allReduce(ReduceOp, IntBuffer)}, with options. */
+    /** Same as {@link #allReduce(ReduceOp, IntBuffer)}, with options. */
     public void allReduce(ReduceOp op, IntBuffer data, CollectiveOptions options) {
         allReduce(op, DType.I32, data, data.order(), options);
     }
 
-    /** As {@link #allReduce(ReduceOp, IntBuffer)}, of longs. */
+    /** Same as {@link #allReduce(ReduceOp, IntBuffer)}, for longs. */
     public void allReduce(ReduceOp op, LongBuffer data) {
         allReduce(op, data, CollectiveOptions.NONE);
     }
 
-    /** As {@link #allReduce(ReduceOp, IntBuffer)}, of longs and with options. */
+    /** Same as {@link #allReduce(ReduceOp, IntBuffer)}, for longs and with options. */
     public void allReduce(ReduceOp op, LongBuffer data, CollectiveOptions options) {
         allReduce(op, DType.I64, data, data.order(), options);
     }
@@ -248,22 +257,22 @@ public final class Replica extends DeviceContext {
         return data.position() == 0 ? data : data.slice();
     }
 
-    /** Gives every replica the root's data. */
+    /** Copies the root's data to every replica. */
     public void broadcast(int root, FloatBuffer data, CollectiveOptions options) {
         broadcast(root, DType.F32, data, data.order(), options);
     }
 
-    /** As {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, of doubles. */
+    /** Same as {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, for doubles. */
     public void broadcast(int root, DoubleBuffer data, CollectiveOptions options) {
         broadcast(root, DType.F64, data, data.order(), options);
     }
 
-    /** As {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, of ints. */
+    /** Same as {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, for ints. */
     public void broadcast(int root, IntBuffer data, CollectiveOptions options) {
         broadcast(root, DType.I32, data, data.order(), options);
     }
 
-    /** As {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, of longs. */
+    /** Same as {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, for longs. */
     public void broadcast(int root, LongBuffer data, CollectiveOptions options) {
         broadcast(root, DType.I64, data, data.order(), options);
     }
@@ -278,7 +287,10 @@ public final class Replica extends DeviceContext {
                 options.tag, options.timeoutNanos);
     }
 
-    /** Returns when every replica has come. What each wrote before, all can read after. */
+    /**
+     * Waits until every member has arrived. All writes that a member made before the barrier are visible to
+     * all members after it.
+     */
     public void barrier() {
         barrier(CollectiveOptions.NONE);
     }
@@ -292,13 +304,17 @@ public final class Replica extends DeviceContext {
         return null;
     }
 
-    /** Collectives that return at once, and are under way. */
+    /**
+     * Returns the asynchronous collectives: they return at once, and the returned {@link Work} is in
+     * progress.
+     */
     public Collectives<Work> async() {
         return new Begun<>(false, Work.class);
     }
 
     /**
-     * Collectives that are planned: these calls meet and block, the plan they give is done again and again.
+     * Returns the planned collectives: each call is collective and blocks, and the returned {@link Plan} can
+     * be repeated.
      */
     public Collectives<Plan> planned() {
         return new Begun<>(true, Plan.class);
@@ -354,16 +370,16 @@ public final class Replica extends DeviceContext {
     }
 
     /**
-     * A thread of the program's that has come in by {@link Strategy#enter(int)} ends its part of the run, and
-     * waits for the other replicas.
+     * Ends the part of a replica that entered with {@link Strategy#enter(int)}, on the thread that entered,
+     * and waits for the other replicas.
      *
-     * @throws DistException as {@link Strategy#run}: every replica's thread gets the run's failure
+     * @throws DistException as {@link Strategy#run}: every replica's thread gets the failure of the run
      */
     public void leave() {
         leave(null);
     }
 
-    /** As {@link #leave()}, with what this replica failed with; null: it went well. */
+    /** Same as {@link #leave()}, with the failure of this replica; null means success. */
     public void leave(Throwable failure) {
         long leaving = active("dist_replica_leave");
         int status = failure == null ? 0 : Target.tell(failure);

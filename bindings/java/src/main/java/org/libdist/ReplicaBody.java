@@ -3,13 +3,15 @@
 package org.libdist;
 
 /**
- * The function that runs once on every replica.
+ * A function that runs once on every replica.
  *
- * @param <X> what it may throw; of a lambda the compiler finds it out
+ * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface ReplicaBody<X extends Exception> {
     /**
+     * Runs on one replica.
+     *
      * @param replica this replica; valid until the function returns
      */
     void run(Replica replica) throws X;

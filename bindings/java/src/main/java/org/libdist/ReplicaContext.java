@@ -8,14 +8,14 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_collective_options;
 import org.libdist.internal.dist_update_options;
 
-/** What a replica does with tensors, values and variables; see {@link Replica}. */
+/** The operations of a replica on tensors, values and variables; see {@link Replica}. */
 public abstract class ReplicaContext extends Collectives<Void> {
     ReplicaContext() {}
 
     /** The handle, where and while it may be used, for a function of libdist's. */
     abstract long active(String function);
 
-    /** The strategy that runs this replica. */
+    /** Returns the strategy that runs this replica. */
     public abstract Strategy strategy();
 
     @FunctionalInterface
@@ -49,7 +49,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
         allReduce(op, List.of(Objects.requireNonNull(data, "data")), CollectiveOptions.NONE);
     }
 
-    /** Reduces a nest: every leaf is reduced, and the result has the value's structure. */
+    /** Reduces every leaf of a nested value over all replicas. The result has the structure of the value. */
     public Value allReduce(ReduceOp op, Value value, CollectiveOptions options) {
         long[] result = new long[1];
         long replica = active("dist_all_reduce_value");
@@ -60,7 +60,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
     }
 
     /**
-     * Joins a nest along the options' axis: every leaf is joined, and the result has the value's structure.
+     * Concatenates every leaf of a nested value along the axis of the options. The result has the structure
+     * of the value.
      */
     public Value allGather(Value value, CollectiveOptions options) {
         long[] result = new long[1];
@@ -72,9 +73,9 @@ public abstract class ReplicaContext extends Collectives<Void> {
     }
 
     /**
-     * Reduces gradients and updates parameters with them in one pass, while they are in cache.
+     * Reduces gradients and updates parameters with them in one pass, while they are in the cache.
      *
-     * @return the gradients' norm before the clip, where the options ask for a clip; else 0
+     * @return the norm of the gradients before clipping, if the options ask for clipping; otherwise 0
      */
     public double reduceApply(ReduceOp op, List<Tensor> gradients, List<Tensor> parameters,
             ApplyOptions apply, CollectiveOptions options) {
@@ -95,11 +96,11 @@ public abstract class ReplicaContext extends Collectives<Void> {
     }
 
     /**
-     * All replicas meet, and {@code fn} runs once for all of them: on replica 0's thread, in cross-replica
-     * context, with the arguments merged. Every replica gets its component of the result.
+     * Waits for all replicas, then runs {@code fn} once on behalf of all of them: on replica 0's thread, in
+     * cross-replica context, with the merged arguments. Every replica gets its component of the result.
      *
-     * @param args a list or tuple; any other value is the only argument; null: none
-     * @throws X what the function threw, on replica 0
+     * @param args a list or tuple; any other value is the only argument; null means none
+     * @throws X the exception that the function threw, on replica 0
      * @throws DistException its text, on all other replicas
      */
     public <X extends Exception> Value mergeCall(MergeFunction<X> fn, Value args, CollectiveOptions options)
@@ -122,8 +123,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
     }
 
     /**
-     * Runs a loop on this replica's share of the cores, in pieces of at least {@code grain} iterations, in
-     * any order.
+     * Runs a loop in parallel on this replica's share of the cores, in pieces of at least {@code grain}
+     * iterations, in any order.
      */
     public void parallelFor(long begin, long end, long grain, RangeFunction fn) {
         Objects.requireNonNull(fn, "fn");
@@ -139,8 +140,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
     }
 
     /**
-     * The strategy's variable of this name: made by the first run whose replicas ask for it, found by later
-     * ones.
+     * Returns the strategy's variable with a name. The first run whose replicas ask for the name creates it;
+     * later calls return the existing variable.
      */
     public Variable variable(String name, Tensor initial, VariableOptions options) {
         try (Uses uses = new Uses()) {
@@ -152,9 +153,10 @@ public abstract class ReplicaContext extends Collectives<Void> {
     }
 
     /**
-     * As {@link #variable(String, Tensor, VariableOptions)}, with what a function gives.
+     * Same as {@link #variable(String, Tensor, VariableOptions)}, with an initial value that a function
+     * creates.
      *
-     * @throws X what the function threw
+     * @throws X the exception that the function threw
      */
     public <X extends Exception> Variable variable(
             String name, InitialFunction<X> initial, VariableOptions options) throws X {
@@ -166,7 +168,10 @@ public abstract class ReplicaContext extends Collectives<Void> {
         return Variable.ofStrategy(out[0], strategy());
     }
 
-    /** This replica's copy of a variable as a new tensor; {@link Variable#component} gives a view of it. */
+    /**
+     * Returns this replica's copy of a variable as a new tensor; {@link Variable#component} returns a view
+     * instead.
+     */
     public Value read(Variable variable) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -175,7 +180,10 @@ public abstract class ReplicaContext extends Collectives<Void> {
         }
     }
 
-    /** Assigns by the variable's aggregation: with SUM every copy gets what all replicas give, added. */
+    /**
+     * Assigns to a variable according to its aggregation. With SUM, for example, every copy gets the sum of
+     * the values of all replicas.
+     */
     public void assign(Variable variable, Assign how, Tensor value, CollectiveOptions options) {
         long replica = active("dist_replica_assign");
         call(options,
@@ -184,14 +192,14 @@ public abstract class ReplicaContext extends Collectives<Void> {
                                 uses.tensor(value, "value"), raw));
     }
 
-    /** As {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}, without options. */
+    /** Same as {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}, without options. */
     public void assign(Variable variable, Assign how, Tensor value) {
         assign(variable, how, value, CollectiveOptions.NONE);
     }
 
     /**
-     * As {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}; the same value on all replicas is
-     * one.
+     * Same as {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}; if all replicas pass the same
+     * value, it counts as one number for all of them.
      */
     public void assign(Variable variable, Assign how, Value value, CollectiveOptions options) {
         long replica = active("dist_replica_assign_value");
@@ -200,7 +208,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
                                 how.code, uses.of(value, "value"), raw));
     }
 
-    /** Changes rows by the variable's aggregation. */
+    /** Changes rows of a variable by indexed slices, according to its aggregation. */
     public void scatter(Variable variable, Scatter how, Value slices, CollectiveOptions options) {
         long replica = active("dist_replica_scatter");
         call(options,
@@ -210,11 +218,11 @@ public abstract class ReplicaContext extends Collectives<Void> {
     }
 
     /**
-     * {@link CrossReplica#updateValues} from inside replicas: all of them meet, and what they give as
-     * arguments is merged. Gives this replica's component of the result.
+     * Updates a variable from inside replicas, like {@link CrossReplica#updateValues}. All replicas must call
+     * it together, and their arguments are merged. Returns this replica's component of the result.
      *
-     * @param ungrouped whether each leaf of the result is a tuple of what the calls gave
-     * @throws X what the function threw, on replica 0
+     * @param ungrouped whether each leaf of the result is a tuple of the results of all calls
+     * @throws X the exception that the function threw, on replica 0
      */
     public <X extends Exception> Value update(Variable variable, UpdateValuesFunction<X> fn, Value args,
             Value kwargs, boolean ungrouped) throws X {

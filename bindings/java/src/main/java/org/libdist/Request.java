@@ -7,15 +7,16 @@ import java.util.function.BooleanSupplier;
 import org.libdist.internal.DistModule;
 
 /**
- * What one replica's function comes to: {@link Strategy#submit}. It is completed when the request has ended,
- * with what the function gave; exceptionally, with what it threw, the same object, or with a DistException of
- * libdist's.
+ * The future result of a function that one replica runs; see {@link Strategy#submit}. It completes when the
+ * request has completed: with the result of the function, or exceptionally with the exception that it threw,
+ * unchanged, or with a DistException of libdist.
  *
- * <p>Whoever completes it earlier ends the request: {@link #cancel}, {@link #orTimeout}, {@link #complete}. One that
- * is queued ends at once; where the function runs, {@link Replica#check} says so, and the replica is free
- * when it has returned. To cancel a dependent future ends nothing, as everywhere with CompletableFuture.
+ * <p>Completing the future earlier cancels the request: {@link #cancel}, {@link #orTimeout}, {@link
+ * #complete}. A queued request ends at once. If the function is running, {@link Replica#check} throws there,
+ * and the replica is free when the function has returned. Cancelling a dependent future has no effect on the
+ * request, as usual with CompletableFuture.
  *
- * @param <T> what the function gives
+ * @param <T> the type of the function's result
  */
 public class Request<T> extends CompletableFuture<T> {
     private final Call<T> call;

@@ -6,41 +6,42 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * A cluster resolver of your own, for {@link ClusterResolver#host}. What is not overridden is an option, or
- * else not known; options count before functions, too. Several threads may ask at once. A function may call
- * libdist, but not the resolver itself; what it throws comes out of the question.
+ * Your own cluster resolver, for {@link ClusterResolver#host}. If a method is not overridden, the option is
+ * used, or the answer is not known. Options take precedence over functions. Several threads may call it at
+ * the same time. A function may call libdist, but not the resolver itself. Exceptions that it throws are
+ * rethrown by the query.
  */
 @FunctionalInterface
 public interface ResolverFunctions {
-    /** The cluster; the spec stays yours. */
+    /** Returns the cluster. The function keeps ownership of the spec. */
     ClusterSpec spec() throws Exception;
 
-    /** The job of this process; empty: not known. */
+    /** Returns the job of this process; empty if it is not known. */
     default Optional<String> taskType() throws Exception {
         return Optional.empty();
     }
 
-    /** The index of this process in its job; empty: not known. */
+    /** Returns the index of this process in its job; empty if it is not known. */
     default OptionalInt taskId() throws Exception {
         return OptionalInt.empty();
     }
 
-    /** What stands before addresses; empty: nothing is known. */
+    /** Returns the prefix of addresses; empty if it is not known. */
     default Optional<String> rpcLayer() throws Exception {
         return Optional.empty();
     }
 
-    /** A word for where the cluster runs; empty: none. */
+    /** Returns the platform on which the cluster runs; empty if it is not known. */
     default Optional<String> environment() throws Exception {
         return Optional.empty();
     }
 
-    /** Where to connect to, see {@link ClusterResolver#master(String, OptionalInt, String)}. */
+    /** Returns the address to connect to; see {@link ClusterResolver#master(String, OptionalInt, String)}. */
     default String master(String taskType, OptionalInt taskId, String rpcLayer) throws Exception {
         throw new UnsupportedOperationException("master");
     }
 
-    /** How many accelerators a task has. */
+    /** Returns the number of accelerators of a task. */
     default int numAccelerators(String taskType, OptionalInt taskId) throws Exception {
         throw new UnsupportedOperationException("numAccelerators");
     }

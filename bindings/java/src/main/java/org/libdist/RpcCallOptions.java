@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.Objects;
 import org.libdist.internal.dist_rpc_call_options;
 
-/** Rare choices for a call. Immutable: each method gives another set of options. */
+/** Options of a call. Immutable: each method returns a new set of options. */
 public final class RpcCallOptions {
-    /** With the client's time-out. */
+    /** The default options: the client's timeout. */
     public static final RpcCallOptions DEFAULT = new RpcCallOptions(0, null);
 
     private final long timeoutNanos;
@@ -19,12 +19,15 @@ public final class RpcCallOptions {
         this.cancel = cancel;
     }
 
-    /** From the call to its answer; zero: the client's; negative: no limit. */
+    /**
+     * Sets the time limit from the call to its answer; zero selects the client's, and a negative value means
+     * no limit.
+     */
     public RpcCallOptions timeout(Duration timeout) {
         return new RpcCallOptions(Durations.nanos(timeout, "timeout"), cancel);
     }
 
-    /** What ends this call, with CANCELLED. */
+    /** Sets an object that cancels this call. */
     public RpcCallOptions cancel(Cancel cancel) {
         return new RpcCallOptions(timeoutNanos, Objects.requireNonNull(cancel, "cancel"));
     }

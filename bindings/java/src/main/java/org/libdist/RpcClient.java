@@ -9,10 +9,11 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_rpc_call_options;
 
 /**
- * Calls the methods of a server, {@link RpcServer}, of any process and language. Values that come back are the caller's;
- * nothing is a value of kind NONE. A method that fails is a DistException with the status and the message that it gave.
- * Any number of threads may call at the same time; an interrupt ends the call of its thread: CANCELLED, and the thread stays
- * interrupted.
+ * Calls the methods of one {@link RpcServer}, which may run in another process and be written in another
+ * language. The caller owns the values that calls return; if a method returns no result, the value is of kind
+ * NONE. If a method fails, the call throws a DistException with the status and the message that the method
+ * gave. Several threads may use a client at the same time. Interrupting a thread cancels its call with
+ * CANCELLED, and the thread stays interrupted.
  *
  * <pre>{@code
  * try (RpcClient client = new RpcClient("127.0.0.1:29600"); Value sum = client.call("add", a, b)) {
@@ -23,12 +24,17 @@ import org.libdist.internal.dist_rpc_call_options;
 public final class RpcClient extends NativeObject {
     private final Wait.Calls waits = new Wait.Calls();
 
-    /** Whose calls end after 600 s. */
+    /** Creates a client whose calls time out after 600 s. */
     public RpcClient(String address) {
         this(address, RpcClientOptions.DEFAULT);
     }
 
-    /** @param address the server's, which need not be there yet: calls wait for it, up to their time-out */
+    /**
+     * Creates a client of a server.
+     *
+     * @param address the address of the server, which need not exist yet: calls wait for it, up to their
+     *         timeout
+     */
     public RpcClient(String address, RpcClientOptions options) {
         super(new Native("client", create(address, options), DistModule::dist_rpc_client_destroy));
     }
@@ -68,7 +74,7 @@ public final class RpcClient extends NativeObject {
         return call(method, RpcCallOptions.DEFAULT, arguments);
     }
 
-    /** As {@link #call(String, Value...)}, with options. */
+    /** Same as {@link #call(String, Value...)}, with options. */
     public Value call(String method, RpcCallOptions options, Value... arguments) {
         byte[] name = Texts.bytes(method, "method");
         Objects.requireNonNull(options, "options");
@@ -80,12 +86,15 @@ public final class RpcClient extends NativeObject {
         return Value.taken(out[0]);
     }
 
-    /** As {@link #call(String, Value...)}, without waiting: what the call comes to is in the remote value, errors too. */
+    /**
+     * Starts a call like {@link #call(String, Value...)} without waiting. The remote value receives the
+     * result later, including errors.
+     */
     public RemoteValue begin(String method, Value... arguments) {
         return begin(method, RpcCallOptions.DEFAULT, arguments);
     }
 
-    /** As {@link #begin(String, Value...)}, with options. */
+    /** Same as {@link #begin(String, Value...)}, with options. */
     public RemoteValue begin(String method, RpcCallOptions options, Value... arguments) {
         byte[] name = Texts.bytes(method, "method");
         Objects.requireNonNull(options, "options");
@@ -98,12 +107,12 @@ public final class RpcClient extends NativeObject {
         return new RemoteValue(out[0], this);
     }
 
-    /** The names of the server's methods, sorted. */
+    /** Returns the names of the server's methods, sorted. */
     public List<String> methods() {
         return methods(RpcCallOptions.DEFAULT);
     }
 
-    /** As {@link #methods()}, with options. */
+    /** Same as {@link #methods()}, with options. */
     public List<String> methods(RpcCallOptions options) {
         Objects.requireNonNull(options, "options");
         long[] out = new long[1];
@@ -115,7 +124,7 @@ public final class RpcClient extends NativeObject {
         }
     }
 
-    /** Ends it: calls that have no answer are CANCELLED; remote values stay readable. */
+    /** Closes the client. Calls without an answer fail with CANCELLED; remote values stay readable. */
     @Override
     public void close() {
         waits.end("the client is closed");

@@ -5,9 +5,9 @@ package org.libdist;
 import java.time.Duration;
 import org.libdist.internal.dist_rpc_client_options;
 
-/** The rare choices of a client. Immutable: each method gives another set of options. */
+/** Options of a client. Immutable: each method returns a new set of options. */
 public final class RpcClientOptions {
-    /** Those of libdist. */
+    /** The default options. */
     public static final RpcClientOptions DEFAULT = new RpcClientOptions(0);
 
     private final long timeoutNanos;
@@ -16,7 +16,10 @@ public final class RpcClientOptions {
         this.timeoutNanos = timeoutNanos;
     }
 
-    /** Of calls that have none of their own; zero: 600 s; negative: no limit. */
+    /**
+     * Sets the timeout of calls without their own; zero selects the default (600 s), and a negative value
+     * means no limit.
+     */
     public RpcClientOptions timeout(Duration timeout) {
         return new RpcClientOptions(Durations.nanos(timeout, "timeout"));
     }

@@ -5,7 +5,7 @@ package org.libdist;
 import java.time.Duration;
 import java.util.Optional;
 
-/** What a method knows of a call; there during the call. */
+/** Information about a call, for its method; valid during the call. */
 public final class RpcContext {
     private final String method;
     private final long timeoutNanos;
@@ -17,24 +17,25 @@ public final class RpcContext {
         wanted = new ResultCancel(handle, "nobody waits for the method's result any more", "the call of the method is over");
     }
 
-    /** The method's name. */
+    /** Returns the name of the method. */
     public String method() {
         return method;
     }
 
-    /** How long the client waits in all; empty: without limit. */
+    /** Returns how long the client waits in total; empty if there is no limit. */
     public Optional<Duration> timeout() {
         return timeoutNanos > 0 ? Optional.of(Duration.ofNanos(timeoutNanos)) : Optional.empty();
     }
 
-    /** Whether nobody waits for the result any more. */
+    /** Returns whether no client waits for the result any more. */
     public boolean isCancelled() {
         return wanted.isCancelled();
     }
 
     /**
-     * For what the method waits in, {@link RunOptions#cancel} for instance: signalled when nobody waits for the result
-     * any more, a few milliseconds later. It ends with the call.
+     * Returns an object for calls in which the method waits, for example for {@link RunOptions#cancel}. It is
+     * signalled, with a delay of a few milliseconds, when no client waits for the result any more. It is
+     * closed with the call.
      */
     public Cancel cancel() {
         return wanted.cancel();

@@ -8,8 +8,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.libdist.internal.DistModule;
 
 /**
- * Offers methods to other processes, over gRPC: tf.distribute.experimental.rpc. What it reads of the environment, what goes
- * over and the limits are in libdist's rpc.h; {@code libdist-grpc.so} has to be installed.
+ * Offers methods to other processes over gRPC, like tf.distribute.experimental.rpc. {@code libdist-grpc.so}
+ * must be installed. Addresses other than loopback require TLS, or a secret and DIST_PLAINTEXT=1. The server
+ * reads these settings from the environment: DIST_JOB_SECRET, DIST_TLS_CA, DIST_TLS_CERTIFICATE,
+ * DIST_TLS_KEY, DIST_PLAINTEXT, DIST_LEASE_SECONDS and DIST_MODULE_FOLDER. Clients need the same secret and
+ * the same lease. A message has at most 256 MiB.
  *
  * <pre>{@code
  * try (RpcServer server = new RpcServer("127.0.0.1:29600")) {
@@ -19,18 +22,22 @@ import org.libdist.internal.DistModule;
  * }
  * }</pre>
  *
- * One that was started goes on until close(), also where the program forgets it.
+ * <p>A started server runs until close(), even if the program no longer refers to it.
  */
 public final class RpcServer extends NativeObject {
     /** That serve: the collector leaves them alone. */
     private static final Set<RpcServer> STARTED = ConcurrentHashMap.newKeySet();
 
-    /** With the threads and the queue that libdist has by itself. */
+    /** Creates a server with default options. */
     public RpcServer(String address) {
         this(address, RpcServerOptions.DEFAULT);
     }
 
-    /** @param address "host:port" or "[v6]:port"; with port 0 the system chooses one */
+    /**
+     * Creates a server. It does not listen before start().
+     *
+     * @param address "host:port" or "[v6]:port"; with port 0, the system chooses a port
+     */
     public RpcServer(String address, RpcServerOptions options) {
         super(new UnlockedNative("server", create(address, options), DistModule::dist_rpc_server_destroy));
     }
@@ -46,7 +53,7 @@ public final class RpcServer extends NativeObject {
     }
 
     /**
-     * Offers a method, before start().
+     * Offers a method. Call it before start().
      *
      * @param method a name of up to 255 bytes that does not begin with "dist."
      */
@@ -75,7 +82,7 @@ public final class RpcServer extends NativeObject {
         };
     }
 
-    /** Listens, and makes the threads that methods run on. */
+    /** Creates the threads that run methods, and listens. */
     public void start() {
         ask(handle -> {
             DistModule.dist_rpc_server_start(handle);
@@ -84,16 +91,16 @@ public final class RpcServer extends NativeObject {
         });
     }
 
-    /** Where clients find it: "host:port", with the port that the system has chosen. */
+    /** Returns the address for clients, "host:port", with the port that the system has chosen. */
     public String address() {
         return ask(handle -> Texts.of(DistModule.dist_rpc_server_address(handle)));
     }
 
     /**
-     * Ends it: what comes is refused, calls that wait for a thread are UNAVAILABLE, methods that run find themselves
-     * cancelled, and it waits until they have returned.
+     * Stops the server and waits until running methods have returned. New calls are rejected, calls that wait
+     * for a thread fail with UNAVAILABLE, and running methods are cancelled.
      *
-     * @throws DistException FAILED_PRECONDITION inside one of its methods
+     * @throws DistException FAILED_PRECONDITION called inside one of its methods
      */
     @Override
     public void close() {

@@ -4,9 +4,9 @@ package org.libdist;
 
 import org.libdist.internal.dist_rpc_server_options;
 
-/** The rare choices of a server. Immutable: each method gives another set of options. */
+/** Options of a server. Immutable: each method returns a new set of options. */
 public final class RpcServerOptions {
-    /** Those of libdist. */
+    /** The default options. */
     public static final RpcServerOptions DEFAULT = new RpcServerOptions(0, 0);
 
     private final int numThreads;
@@ -17,12 +17,15 @@ public final class RpcServerOptions {
         this.maxQueued = maxQueued;
     }
 
-    /** On how many threads methods run; 0: 4. */
+    /** Sets the number of threads that run methods; 0 selects the default (4). */
     public RpcServerOptions numThreads(int numThreads) {
         return new RpcServerOptions(numThreads, maxQueued);
     }
 
-    /** How many calls may wait for one of them; beyond it a call is RESOURCE_EXHAUSTED; 0: 1,024. */
+    /**
+     * Sets the maximum number of calls waiting for a thread; further ones fail with RESOURCE_EXHAUSTED. 0
+     * selects the default (1024).
+     */
     public RpcServerOptions maxQueued(int maxQueued) {
         return new RpcServerOptions(numThreads, maxQueued);
     }

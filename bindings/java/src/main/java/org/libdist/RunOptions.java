@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.Objects;
 import org.libdist.internal.dist_run_options;
 
-/** Rare choices for a run. Immutable: each method gives another set of options. */
+/** Options of a run. Immutable: each method returns a new set of options. */
 public final class RunOptions {
-    /** No bound on the time. */
+    /** The default options: no time limit. */
     public static final RunOptions DEFAULT = new RunOptions(0, 0, 0, null);
 
     private final long timeoutNanos;
@@ -24,22 +24,25 @@ public final class RunOptions {
         this.cancel = cancel;
     }
 
-    /** A bound on waiting for earlier runs and on the run; zero: none. */
+    /** Sets the time limit from the call, including the wait for earlier runs; zero means none. */
     public RunOptions timeout(Duration timeout) {
         return new RunOptions(Durations.nanos(timeout, "timeout"), dynamicBatchSize, bucketizing, cancel);
     }
 
-    /** TensorFlow's, accepted without effect: every size may differ from run to run. */
+    /**
+     * Accepted for compatibility with TensorFlow; has no effect, because every size may differ from run to
+     * run.
+     */
     public RunOptions enableDynamicBatchSize(boolean enabled) {
         return new RunOptions(timeoutNanos, enabled ? 1 : -1, bucketizing, cancel);
     }
 
-    /** TensorFlow's, accepted without effect. */
+    /** Accepted for compatibility with TensorFlow; has no effect. */
     public RunOptions bucketizingDynamicShape(boolean enabled) {
         return new RunOptions(timeoutNanos, dynamicBatchSize, enabled ? 1 : 0, cancel);
     }
 
-    /** What ends this run, waiting or under way, and no other. */
+    /** Sets an object that cancels only this run, queued or in progress. */
     public RunOptions cancel(Cancel cancel) {
         return new RunOptions(
                 timeoutNanos, dynamicBatchSize, bucketizing, Objects.requireNonNull(cancel, "cancel"));

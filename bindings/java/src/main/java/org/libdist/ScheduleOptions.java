@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.Objects;
 import org.libdist.internal.dist_schedule_options;
 
-/** Rare choices for {@link Coordinator#schedule}. Immutable: each method gives another set of options. */
+/** Options of {@link Coordinator#schedule}. Immutable: each method returns a new set of options. */
 public final class ScheduleOptions {
-    /** With the coordinator's time-out. */
+    /** The default options: the coordinator's timeout. */
     public static final ScheduleOptions DEFAULT = new ScheduleOptions(0, null);
 
     private final long timeoutNanos;
@@ -19,12 +19,15 @@ public final class ScheduleOptions {
         this.cancel = cancel;
     }
 
-    /** The longest wait for a place in the queue; zero: the coordinator's; negative: no limit. */
+    /**
+     * Sets the longest wait for a place in the queue; zero selects the coordinator's timeout, and a negative
+     * value means no limit.
+     */
     public ScheduleOptions timeout(Duration timeout) {
         return new ScheduleOptions(Durations.nanos(timeout, "timeout"), cancel);
     }
 
-    /** What ends the wait, with CANCELLED; the closure goes on once it is scheduled. */
+    /** Sets an object that cancels the wait. It does not cancel a closure that has been scheduled. */
     public ScheduleOptions cancel(Cancel cancel) {
         return new ScheduleOptions(timeoutNanos, Objects.requireNonNull(cancel, "cancel"));
     }

@@ -4,7 +4,7 @@ package org.libdist;
 
 import java.util.function.LongConsumer;
 
-/** What a thread is in until it closes it: see {@link Strategy#scope}. */
+/** A scope that a thread is in until it closes this object; see {@link Strategy#scope}. */
 public final class Scope implements AutoCloseable {
     private final CrossReplica strategy;
     private final LongConsumer exit;
@@ -25,10 +25,10 @@ public final class Scope implements AutoCloseable {
     }
 
     /**
-     * Leaves it; what is left already stays so.
+     * Exits the scope. Does nothing if it has already been exited.
      *
-     * @throws DistException FAILED_PRECONDITION another thread's, or a scope that was entered later is still
-     *         open
+     * @throws DistException FAILED_PRECONDITION called on another thread, or a scope that was entered later
+     *         is still open
      */
     @Override
     public void close() {

@@ -15,19 +15,21 @@ import org.libdist.internal.Text;
 import org.libdist.internal.dist_server_options;
 
 /**
- * A task that a {@link Coordinator} gives work to, as tf.distribute.Server is: of job "ps", it keeps variables; of job
- * "worker", it runs closures. What it reads of the environment and the rules are in libdist's server.h; {@code
- * libdist-grpc.so} has to be installed.
+ * A task to which a {@link Coordinator} sends work, like tf.distribute.Server. A task of job "ps" keeps
+ * variables; a task of job "worker" runs closures. {@code libdist-grpc.so} must be installed. Servers and
+ * coordinators read DIST_JOB_SECRET, DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY, DIST_PLAINTEXT,
+ * DIST_BIND_ADDRESS, DIST_LEASE_SECONDS and DIST_MODULE_FOLDER from the environment. All tasks need the same
+ * secret and the same lease. A server has one coordinator in its lifetime.
  *
  * <pre>{@code
- * try (Server server = new Server()) { // as TF_CONFIG says: every task runs the same program
+ * try (Server server = new Server()) { // from TF_CONFIG: every task runs the same program
  *     server.register("train", this::train);
  *     server.start();
- *     server.join(); // until the coordinator says that it is over
+ *     server.join(); // until the coordinator ends the job
  * }
  * }</pre>
  *
- * One that was started goes on until close(), also where the program forgets it.
+ * <p>A started server runs until close(), even if the program no longer refers to it.
  */
 public final class Server extends NativeObject {
     /** That serve: the collector leaves them alone. */
@@ -40,22 +42,23 @@ public final class Server extends NativeObject {
         super(new UnlockedNative("server", handle, DistModule::dist_server_destroy));
     }
 
-    /** Of the task that TF_CONFIG says. */
+    /** Creates the server of the task in TF_CONFIG. */
     public Server() {
         this(null, null, OptionalInt.empty(), ServerOptions.DEFAULT);
     }
 
-    /** Of a task of a cluster. */
+    /** Creates the server of a task of a cluster. */
     public Server(ClusterSpec cluster, String job, int index) {
         this(cluster, job, OptionalInt.of(index), ServerOptions.DEFAULT);
     }
 
     /**
-     * It does not listen before start(). With port 0 of the task's address the system chooses one.
+     * Creates the server of a task. It does not listen before start(). If the port of the task's address is
+     * 0, the system chooses a port.
      *
-     * @param cluster null: as TF_CONFIG says
-     * @param job null: as TF_CONFIG says
-     * @param index empty: as TF_CONFIG says
+     * @param cluster null means that of TF_CONFIG
+     * @param job null means that of TF_CONFIG
+     * @param index empty means that of TF_CONFIG
      */
     public Server(ClusterSpec cluster, String job, OptionalInt index, ServerOptions options) {
         this(create(options, (uses, raw, out) -> DistModule.dist_server_create(uses.ofNullable(cluster),
@@ -63,14 +66,14 @@ public final class Server extends NativeObject {
                 Objects.requireNonNull(index, "index").orElse(DistModuleConstants.DIST_TASK_UNSET), raw, out)));
     }
 
-    /** One for trying things out: {@link #local(ServerOptions)}. */
+    /** Creates a server for experiments; see {@link #local(ServerOptions)}. */
     public static Server local() {
         return local(ServerOptions.DEFAULT);
     }
 
     /**
-     * One for trying things out: at 127.0.0.1, on a port that the system chooses at start(). A coordinator may have it for
-     * any worker or parameter server of its cluster.
+     * Creates a server for experiments, on 127.0.0.1 and a port that the system chooses at start(). A
+     * coordinator can use it as any worker or parameter server of its cluster.
      */
     public static Server local(ServerOptions options) {
         return new Server(create(options, (uses, raw, out) -> DistModule.dist_server_create_local(raw, out)));
@@ -91,9 +94,9 @@ public final class Server extends NativeObject {
     }
 
     /**
-     * Registers a closure, before start().
+     * Offers a closure. Call it before start().
      *
-     * @param name of up to 255 bytes
+     * @param name a name of up to 255 bytes
      */
     public void register(String name, ClosureFunction fn) {
         Objects.requireNonNull(fn, "fn");
@@ -103,8 +106,8 @@ public final class Server extends NativeObject {
     }
 
     /**
-     * As {@link #register}, of a function by which a parameter server changes variables: {@link Closure#update} and {@link
-     * Coordinator#update} name it.
+     * Offers a function with which a parameter server changes variables, for {@link Closure#update} and
+     * {@link Coordinator#update}. Call it before start().
      */
     public void registerUpdate(String name, ServerUpdateFunction fn) {
         Objects.requireNonNull(fn, "fn");
@@ -151,7 +154,7 @@ public final class Server extends NativeObject {
         };
     }
 
-    /** Listens, and makes the threads that closures run on. */
+    /** Creates the threads that run closures, and listens. */
     public void start() {
         ask(handle -> {
             DistModule.dist_server_start(handle);
@@ -161,41 +164,42 @@ public final class Server extends NativeObject {
         });
     }
 
-    /** Where coordinators find it: "grpc://host:port", with the port that the system has chosen. */
+    /** Returns the address for coordinators, "grpc://host:port", with the port that the system has chosen. */
     public String target() {
         return ask(handle -> Texts.of(DistModule.dist_server_target(handle)));
     }
 
     /**
-     * What it has done, as a trace, JSON of Chrome's trace-event format, for Perfetto. A worker has a row for each thread,
-     * with closures and in them what they ask of parameter servers; a parameter server has one, with the calls to it.
-     * Traces of a job's servers and of its coordinator can be joined.
+     * Returns a trace of what the server has done, in Chrome's trace-event format (JSON), for Perfetto. A
+     * worker has one row per thread, with a slice for each closure that contains slices for its calls to
+     * parameter servers. A parameter server has one row, with a slice for each call. The traces of a job's
+     * servers and coordinator can be merged.
      */
     public String writeTrace() {
         return written(Text::write_server_trace);
     }
 
-    /** As {@link #join(Duration)}, without limit. */
+    /** Same as {@link #join(Duration)}, without a limit. */
     public void join() {
         join(Duration.ofNanos(-1));
     }
 
     /**
-     * Waits for its end: that of its coordinator, {@link #stop} or close(). An interrupt ends the wait: CANCELLED, and the
-     * thread stays interrupted. The server listens until close().
+     * Waits until the coordinator ends the job, or until {@link #stop} or close() is called. An interrupt
+     * ends the wait with CANCELLED, and the thread stays interrupted. The server listens until close().
      *
-     * @param timeout zero: not at all; negative: without limit
-     * @throws DistException DEADLINE_EXCEEDED not within the time; or no coordinator has come within startTimeout.
-     *         UNAVAILABLE the coordinator has not been heard of for two leases
+     * @param timeout zero means not to wait; a negative value means no limit
+     * @throws DistException DEADLINE_EXCEEDED the timeout expired, or no coordinator connected within the
+     *         start timeout. UNAVAILABLE the coordinator has been silent for two leases
      */
     public void join(Duration timeout) {
         join(timeout, null);
     }
 
     /**
-     * As {@link #join(Duration)}.
+     * Same as {@link #join(Duration)}.
      *
-     * @param cancel ends the wait, too; null: nothing
+     * @param cancel also cancels the wait; may be null
      */
     public void join(Duration timeout, Cancel cancel) {
         long nanos = Durations.nanos(timeout, "timeout");
@@ -205,7 +209,7 @@ public final class Server extends NativeObject {
         }
     }
 
-    /** Ends {@link #join}, which returns. */
+    /** Makes {@link #join} return. */
     public void stop() {
         ask(handle -> {
             DistModule.dist_server_stop(handle);
@@ -214,10 +218,10 @@ public final class Server extends NativeObject {
     }
 
     /**
-     * Ends it: its coordinator loses it, join() returns, closures that run find themselves cancelled, and it waits until they
-     * have returned.
+     * Stops the server: its coordinator loses it, join() returns, and running closures are cancelled. Waits
+     * until they have returned.
      *
-     * @throws DistException FAILED_PRECONDITION inside one of its functions
+     * @throws DistException FAILED_PRECONDITION called inside one of its functions
      */
     @Override
     public void close() {

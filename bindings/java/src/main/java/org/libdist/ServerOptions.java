@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.Objects;
 import org.libdist.internal.dist_server_options;
 
-/** The rare choices of a {@link Server}. Immutable: each method gives another set of options. */
+/** Options of a {@link Server}. Immutable: each method returns a new set of options. */
 public final class ServerOptions {
-    /** Those of libdist. */
+    /** The default options. */
     public static final ServerOptions DEFAULT = new ServerOptions(0, null, 0, 0);
 
     private final int numThreads;
@@ -23,23 +23,31 @@ public final class ServerOptions {
         this.maxMessageBytes = maxMessageBytes;
     }
 
-    /** How many closures a worker runs at a time; 0: 1. */
+    /** Sets how many closures a worker runs at the same time; 0 selects the default (1). */
     public ServerOptions numThreads(int numThreads) {
         return new ServerOptions(numThreads, bindAddress, startTimeoutNanos, maxMessageBytes);
     }
 
-    /** Where it listens; without it DIST_BIND_ADDRESS, or else the task's address in the cluster. */
+    /**
+     * Sets the address to listen on. Without it, DIST_BIND_ADDRESS is used, or else the task's address in the
+     * cluster.
+     */
     public ServerOptions bindAddress(String bindAddress) {
         Objects.requireNonNull(bindAddress, "bindAddress");
         return new ServerOptions(numThreads, bindAddress, startTimeoutNanos, maxMessageBytes);
     }
 
-    /** How long {@link Server#join} waits for a coordinator that has not come; zero: 600 s; negative: no limit. */
+    /**
+     * Sets how long {@link Server#join} waits for a coordinator to connect; zero selects the default (600 s),
+     * and a negative value means no limit.
+     */
     public ServerOptions startTimeout(Duration startTimeout) {
         return new ServerOptions(numThreads, bindAddress, Durations.nanos(startTimeout, "startTimeout"), maxMessageBytes);
     }
 
-    /** Most of one message, and so of one part of a variable; 0: 1 GiB. */
+    /**
+     * Sets the maximum size of a message, and so of one part of a variable; 0 selects the default (1 GiB).
+     */
     public ServerOptions maxMessageBytes(long maxMessageBytes) {
         return new ServerOptions(numThreads, bindAddress, startTimeoutNanos, maxMessageBytes);
     }

@@ -4,14 +4,16 @@ package org.libdist;
 
 import java.util.List;
 
-/** How a parameter server changes variables, see {@link Server#registerUpdate}. */
+/** Changes variables on a parameter server; see {@link Server#registerUpdate}. */
 @FunctionalInterface
 public interface ServerUpdateFunction {
     /**
-     * Gets variables that lie there alike, whose elements it writes, and what was given with the update, NONE where that
-     * was nothing; all of it is over when it returns. Of a divided variable it is called for each part: tensors in the
-     * arguments that have the variable's shape are the rows of this part. Where it throws, nothing has changed on this server, and who
-     * has asked for the update hears of it. One call at a time is made, on any thread.
+     * Receives variables, whose elements it writes, and the value that was passed with the update, of kind
+     * NONE if there was none. All of them are valid only during the call. The variables have the same parts
+     * on the same servers; for a divided variable, the function is called for each part, and tensors in the
+     * arguments that have the variable's shape are replaced by the rows of this part. If it throws, nothing
+     * changes on this server, and the caller that requested the update receives the error. One call is made
+     * at a time, on any thread.
      */
     void update(List<Elements> variables, Value arguments) throws Exception;
 }

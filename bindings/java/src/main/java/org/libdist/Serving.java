@@ -7,7 +7,9 @@ import java.util.List;
 import java.util.Objects;
 import org.libdist.internal.DistModule;
 
-/** What a {@link Strategy} does for programs that answer requests: functions that run on one free replica each. */
+/**
+ * The serving operations of a {@link Strategy}: functions that run on one replica each, to answer requests.
+ */
 public abstract class Serving extends CrossReplica {
     private InstanceStates states; // of the instances that were opened last; null: none were
 
@@ -19,21 +21,22 @@ public abstract class Serving extends CrossReplica {
         return (Strategy) this;
     }
 
-    /** As {@link #submit(ReplicaFunction, SubmitOptions)}, with priority 0 and without a deadline. */
+    /** Same as {@link #submit(ReplicaFunction, SubmitOptions)}, with priority 0 and no deadline. */
     public <T> Request<T> submit(ReplicaFunction<T> fn) {
         return submit(fn, SubmitOptions.DEFAULT);
     }
 
     /**
-     * Has {@code fn} called once, on one replica that is free, and returns at once. Requests and runs share the
-     * replicas by one queue: the greater priority comes first, and within a priority who came first.
+     * Schedules one call of {@code fn} on the next idle replica and returns immediately. Requests and runs
+     * share the replicas through one queue, which is ordered by priority, then by arrival.
      *
-     * <p>Inside {@code fn} the replica is alone: parallelFor(), runOnDevices() and questions about it work;
-     * collectives, groups and merge functions are FAILED_PRECONDITION. What it throws is this request's
-     * failure, and of no other. An interrupt of its thread ends the request.
+     * <p>Inside {@code fn}, the replica works alone: parallelFor(), runOnDevices() and methods that describe
+     * the replica work, while collectives, groups and merge calls fail with FAILED_PRECONDITION. If {@code
+     * fn} throws, only this request fails. Interrupting its thread cancels the request.
      *
-     * @throws DistException RESOURCE_EXHAUSTED the queue is full: {@link InstancesOptions#maxQueued}. UNAVAILABLE
-     *         the instances close, or have been closed. The first one opens them, as {@link #openInstances}
+     * @throws DistException RESOURCE_EXHAUSTED the queue is full: {@link InstancesOptions#maxQueued}.
+     *         UNAVAILABLE the instances are closing or closed. If they are not open, the first request opens
+     *         them, like {@link #openInstances}
      */
     public <T> Request<T> submit(ReplicaFunction<T> fn, SubmitOptions options) {
         Objects.requireNonNull(fn, "fn");
@@ -41,19 +44,19 @@ public abstract class Serving extends CrossReplica {
         return new Request<>(self(), fn, options).begin();
     }
 
-    /** As {@link #openInstances(InstancesOptions)}, without states. */
+    /** Same as {@link #openInstances(InstancesOptions)}, with default options. */
     public Instances openInstances() {
         return openInstances(InstancesOptions.DEFAULT);
     }
 
     /**
-     * Makes the replicas ready for requests: each makes its state and warms up. The first submit() does it with
-     * the default options where nobody has. With {@link ReplicaThreads#HOST} the instances are the threads that
-     * call {@link #serve}, and each makes its state there. Waits until runs that came before have ended and
-     * all instances are ready.
+     * Prepares the replicas for requests: each instance creates its state and warms up. If the instances are
+     * not open, the first submit() opens them with default options. With {@link ReplicaThreads#HOST}, the
+     * instances are the threads that call {@link #serve}, and each creates its state there. Blocks until
+     * earlier runs have ended and all instances are ready.
      *
-     * @throws DistException FAILED_PRECONDITION run()'s caller is replica 0, the default: {@link
-     *         StrategyOptions#threads} says otherwise; or they are open already
+     * @throws DistException FAILED_PRECONDITION the strategy has the default threads, with which the caller
+     *         of run() is replica 0: set {@link StrategyOptions#threads}; or the instances are already open
      */
     public Instances openInstances(InstancesOptions options) {
         InstanceStates made = new InstanceStates(Objects.requireNonNull(options, "options"));
@@ -80,15 +83,15 @@ public abstract class Serving extends CrossReplica {
     }
 
     /**
-     * Ends the serving: from now on submit() is UNAVAILABLE, what was accepted runs to its end, and then each
-     * instance ends its state. Afterwards they may be opened again.
+     * Stops serving. New calls of submit() fail with UNAVAILABLE, accepted requests run to completion, and
+     * then each instance destroys its state. The instances can be opened again afterwards.
      *
-     * <p>Requests that have not ended after {@code timeout} are cancelled: those that are queued at once, and
-     * those whose functions run as by {@link Request#cancel}. So they are where this thread is interrupted.
+     * <p>Requests that have not completed after {@code timeout}, or when this thread is interrupted, are
+     * cancelled: queued ones complete at once, and running ones are cancelled as with {@link Request#cancel}.
      *
-     * @param timeout zero: none; negative: no limit
-     * @throws DistException DEADLINE_EXCEEDED requests were cancelled: the message says how many, and which
-     *         replicas are still inside
+     * @param timeout zero means not to wait; a negative value means no limit
+     * @throws DistException DEADLINE_EXCEEDED requests were cancelled: the message states how many, and which
+     *         replicas are still running a function
      */
     public void closeInstances(Duration timeout) {
         long nanos = Durations.nanos(timeout, "timeout");
@@ -122,8 +125,8 @@ public abstract class Serving extends CrossReplica {
     }
 
     /**
-     * A batcher, whose steps are on the strategy's instances: {@link #openInstances}, which this does where nobody
-     * has. Close it before the strategy.
+     * Creates a batcher whose steps run on the strategy's instances. If the instances have never been opened,
+     * it opens them like {@link #openInstances}. Close the batcher before the strategy.
      */
     public <Q, R> Batcher<Q, R> batcher(StepFunction<Q, R> step, BatcherOptions options) {
         Objects.requireNonNull(step, "step");
@@ -131,9 +134,9 @@ public abstract class Serving extends CrossReplica {
     }
 
     /**
-     * The calling thread serves as instance {@code replicaId} of a strategy with {@link ReplicaThreads#HOST}, until
-     * the instances close, or the strategy does by {@link Strategy#close(Duration)}. Where none are open, it
-     * opens them with the default options. What createState or warmUp threw is thrown here.
+     * Makes the calling thread instance {@code replicaId} of a strategy with {@link ReplicaThreads#HOST},
+     * until the instances close or {@link Strategy#close(Duration)} is called. If the instances are not open,
+     * it opens them with default options. Exceptions that createState or warmUp throw are rethrown here.
      */
     public void serve(int replicaId) {
         InstanceStates here;

@@ -11,11 +11,11 @@ import org.libdist.internal.ClusterJobs;
 import org.libdist.internal.dist_slurm_options;
 
 /**
- * What Slurm says of a step. What is not given is read of the environment. Immutable: each method gives
- * another set of options, and a null text is one that is not given.
+ * A Slurm step. Values that are not set are read from the environment. Immutable: each method returns a new
+ * set of options. A null text is not set.
  */
 public final class SlurmOptions {
-    /** Nothing is given. */
+    /** Options in which nothing is set. */
     public static final SlurmOptions NONE = new SlurmOptions();
 
     private OptionalInt rank = OptionalInt.empty();
@@ -44,63 +44,63 @@ public final class SlurmOptions {
         return copy;
     }
 
-    /** Of this process in the step. */
+    /** Sets the rank of this process in the step. */
     public SlurmOptions rank(int rank) {
         SlurmOptions copy = copy();
         copy.rank = OptionalInt.of(rank);
         return copy;
     }
 
-    /** Of the step; 0: as the environment says, where no jobs are given. */
+    /** Sets the number of tasks of the step; 0 selects that of the environment, if no jobs are given. */
     public SlurmOptions numTasks(int numTasks) {
         SlurmOptions copy = copy();
         copy.numTasks = numTasks;
         return copy;
     }
 
-    /** As Slurm writes it: "n[01-03,7],m1". */
+    /** Sets the hosts, in Slurm's format: "n[01-03,7],m1". */
     public SlurmOptions hostList(String hostList) {
         SlurmOptions copy = copy();
         copy.hostList = hostList;
         return copy;
     }
 
-    /** As Slurm writes it, by the order of hosts: "2(x3),1". */
+    /** Sets the number of tasks of each host, in Slurm's format and in the order of hosts: "2(x3),1". */
     public SlurmOptions tasksPerNode(String tasksPerNode) {
         SlurmOptions copy = copy();
         copy.tasksPerNode = tasksPerNode;
         return copy;
     }
 
-    /** 0: as tasksPerNode says. */
+    /** Sets the number of tasks of every host; 0 means that of {@link #tasksPerNode}. */
     public SlurmOptions tasksOnEachHost(int tasksOnEachHost) {
         SlurmOptions copy = copy();
         copy.tasksOnEachHost = tasksOnEachHost;
         return copy;
     }
 
-    /** The port of the first task of a host; 0: 8888. */
+    /** Sets the port of the first task of a host; 0 selects the default (8888). */
     public SlurmOptions portBase(int portBase) {
         SlurmOptions copy = copy();
         copy.portBase = portBase;
         return copy;
     }
 
-    /** 0: none, and they are not shared out. */
+    /** Sets the number of GPUs of each host; 0 means none, and GPUs are then not distributed. */
     public SlurmOptions gpusPerHost(int gpusPerHost) {
         SlurmOptions copy = copy();
         copy.gpusPerHost = gpusPerHost;
         return copy;
     }
 
-    /** 0: as many as all tasks of a host can have. */
+    /** Sets the number of GPUs of each task; 0 means as many as every task of a host can have. */
     public SlurmOptions gpusPerTask(int gpusPerTask) {
         SlurmOptions copy = copy();
         copy.gpusPerTask = gpusPerTask;
         return copy;
     }
 
-    /** How many tasks each job has; without it there is one job, "worker", of all tasks. */
+    /** Sets how many tasks each job has. Without it, there is one job, "worker", with all tasks. */
     public SlurmOptions jobs(Map<String, Integer> jobs) {
         SlurmOptions copy = copy();
         Map<String, Integer> kept = new LinkedHashMap<>();

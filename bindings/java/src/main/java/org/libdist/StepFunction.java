@@ -3,16 +3,16 @@
 package org.libdist;
 
 /**
- * One step of a {@link Batcher}, on one instance. What it throws ends all the batch's items, but for those that
- * {@link Batch#end} has ended.
+ * Processes one step of a {@link Batcher} on one instance. If it throws, all items of the batch fail with
+ * that exception, except those for which {@link Batch#end} was called.
  *
- * @param <Q> what is submitted
- * @param <R> the partial results
+ * @param <Q> the type of submitted requests
+ * @param <R> the type of partial results
  */
 @FunctionalInterface
 public interface StepFunction<Q, R> {
     /**
-     * Answers the batch's items.
+     * Processes the items of the batch.
      *
      * @param batch valid until the function returns
      */

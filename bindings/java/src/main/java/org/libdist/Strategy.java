@@ -20,8 +20,8 @@ import org.libdist.internal.dist_strategy_options;
 import org.libdist.internal.dist_strategy_properties;
 
 /**
- * Holds R replicas: threads that run the same function and meet in collectives. Its methods may be called
- * from several threads.
+ * Holds R replicas, the threads that run the same function and exchange data in collectives. Several threads
+ * may call its methods at the same time.
  *
  * <pre>{@code
  * try (Strategy strategy = new Strategy(4)) {
@@ -56,12 +56,15 @@ public final class Strategy extends Serving {
         hasPeers = place.numWorkers() > 1;
     }
 
-    /** A strategy with that many replicas; 0: as many as this process may use CPUs. */
+    /**
+     * Creates a strategy with the given number of replicas; 0 selects the number of CPUs available to the
+     * process.
+     */
     public Strategy(int replicas) {
         this(StrategyOptions.DEFAULT.replicas(replicas));
     }
 
-    /** Makes the threads, which sleep until the first run. */
+    /** Creates a strategy and its threads, which sleep until the first run. */
     public Strategy(StrategyOptions options) {
         this(create(options), null, options);
         LIVE.put(ask(Long::valueOf), new WeakReference<>(this));
@@ -153,24 +156,24 @@ public final class Strategy extends Serving {
     // ---- Running ----
 
     /**
-     * Calls {@code body} once on every replica, at the same time, and waits for all of them.
+     * Calls {@code body} once on every replica, concurrently, and waits for all of them.
      *
-     * <p>If a replica throws, the others' pending and later collectives throw a DistException with ABORTED,
-     * and run() throws what the replica that failed first threw: the same object. What other replicas threw
-     * by themselves is suppressed in it. The next run starts clean. An interrupt of this thread cancels the
-     * run: it ends with CANCELLED, and the thread stays interrupted.
+     * <p>If a replica throws, pending and later collectives of the others throw a DistException with ABORTED,
+     * and run() rethrows the exception of the replica that failed first, unchanged. Exceptions of other
+     * replicas that failed on their own account are suppressed in it. The next run starts clean. Interrupting
+     * this thread cancels the run with CANCELLED, and the thread stays interrupted.
      *
-     * @throws X what the body threw
-     * @throws DistException FAILED_PRECONDITION inside a replica, or when the strategy is closed
+     * @throws X the exception that the body threw
+     * @throws DistException FAILED_PRECONDITION called inside a replica, or the strategy is closed
      */
     public <X extends Exception> void run(ReplicaBody<X> body) throws X {
         run(body, RunOptions.DEFAULT);
     }
 
     /**
-     * As {@link #run(ReplicaBody)}, with options.
+     * Same as {@link #run(ReplicaBody)}, with options.
      *
-     * @throws X what the body threw
+     * @throws X the exception that the body threw
      */
     public <X extends Exception> void run(ReplicaBody<X> body, RunOptions options) throws X {
         Objects.requireNonNull(body, "body");
@@ -194,13 +197,15 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * {@link #run} with arguments and results. Wherever the arguments have a per-replica or mirrored value,
-     * at any depth, each replica finds its own component; results of the same structure merge leaf by leaf.
+     * Runs a function on every replica, like {@link #run}, with arguments and results. Each per-replica or
+     * mirrored value in the arguments, at any depth, is replaced by the component of that replica. Results
+     * must have the same structure and are merged leaf by leaf.
      *
-     * @param args a list or tuple; any other value, a batch for instance, is the only argument; null: none
-     * @param kwargs a dictionary; null: none
-     * @return the results merged; null: no replica gave one
-     * @throws X what the function threw
+     * @param args a list or tuple; any other value, for example a batch, is the only argument; null means
+     *         none
+     * @param kwargs a dictionary; null means none
+     * @return the merged results; null if no replica returned one
+     * @throws X the exception that the function threw
      */
     public <X extends Exception> Value runValues(
             ValuesFunction<X> fn, Value args, Value kwargs, RunOptions options) throws X {
@@ -228,14 +233,16 @@ public final class Strategy extends Serving {
         return Value.taken(out[0]);
     }
 
-    /** As {@link #runValues(ValuesFunction, Value, Value, RunOptions)}, with positional arguments alone. */
+    /**
+     * Same as {@link #runValues(ValuesFunction, Value, Value, RunOptions)}, with positional arguments only.
+     */
     public <X extends Exception> Value runValues(ValuesFunction<X> fn, Value args) throws X {
         return runValues(fn, args, null, RunOptions.DEFAULT);
     }
 
     /**
-     * Ends the run that is under way: replicas that wait in a collective, now or later in that run, get a
-     * DistException with CANCELLED, and so does run()'s caller.
+     * Cancels the run in progress: replicas that wait in a collective, now or later in that run, get a
+     * DistException with CANCELLED, and so does the caller of run().
      */
     public void cancel() {
         ask(handle -> {
@@ -244,21 +251,25 @@ public final class Strategy extends Serving {
         });
     }
 
-    /** As {@link #reform(ReformOptions)}, with libdist's own options. */
+    /** Same as {@link #reform(ReformOptions)}, with default options. */
     public void reform() {
         reform(ReformOptions.DEFAULT);
     }
 
     /**
-     * Goes on with the workers that are there: a new generation, in which those that are lost are not, and those are
-     * that have been started again, or late. Replicas are numbered anew, in the order of the workers; each worker
-     * keeps how many it has. workers.h says when to call it, and what stays: plans and datasets do not, and are to be
-     * made again. An interrupt of this thread ends the wait, and so does {@link #cancel}: CANCELLED.
+     * Forms a new generation of workers: without the workers that are lost, and with those that were
+     * restarted or started late. Replicas are renumbered in the order of the workers. Each worker keeps its
+     * number of replicas.
      *
-     * @throws DistException UNAVAILABLE worker 0, which says who takes part, is lost: the job has ended.
-     *         DEADLINE_EXCEEDED not enough workers have come. FAILED_PRECONDITION a run is under way, or groups or
-     *         plans are left, or the cluster has one worker. After an error the strategy has no way to the others, and
-     *         this may be called again
+     * <p>The strategy and its variables, with their content on this worker, are kept. A failed run may have
+     * changed the variables of some replicas only, and a worker that joins has no content, so load a
+     * checkpoint that was saved between runs. Plans and datasets are not kept; create them again.
+     * Interrupting this thread ends the wait with CANCELLED, and so does {@link #cancel}. After an error the
+     * strategy has no connection to the other workers, and this method can be called again.
+     *
+     * @throws DistException UNAVAILABLE worker 0, which decides who takes part, is lost: the job has ended.
+     *         DEADLINE_EXCEEDED too few workers arrived. FAILED_PRECONDITION a run is in progress, groups or
+     *         plans still exist, or the cluster has only one worker
      */
     public void reform(ReformOptions options) {
         Objects.requireNonNull(options, "options");
@@ -268,9 +279,10 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Whether the workers are to re-form before the next run: some are lost, or others have come. All workers that
-     * have made the same runs get the same answer, for which those other than worker 0 wait until worker 0 has ended
-     * the latest one. With {@link Reform#AT_NEXT_RUN} run() and runValues() ask for it by themselves.
+     * Returns whether the workers should re-form before the next run, because workers were lost or others
+     * want to join. All workers that have made the same runs get the same answer; workers other than worker 0
+     * wait for it until worker 0 has ended the latest run. With {@link Reform#AT_NEXT_RUN}, run() and
+     * runValues() make this check themselves.
      */
     public boolean reformDue() {
         try (Uses uses = new Uses()) {
@@ -292,19 +304,19 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * This thread becomes a replica of a strategy with {@link ReplicaThreads#HOST}, until {@link
-     * Replica#leave()}, which has to come whatever happens: {@link #enter(int, ReplicaBody)} sees to that.
+     * Makes this thread a replica of a strategy with {@link ReplicaThreads#HOST}, until {@link
+     * Replica#leave()}, which must always be called. {@link #enter(int, ReplicaBody)} does this for you.
      */
     public Replica enter(int replicaId) {
         return new HostRun(this).enter(replicaId);
     }
 
     /**
-     * This thread is a replica for as long as {@code body} runs, of a strategy with {@link
-     * ReplicaThreads#HOST}. Returns when all replicas of the run have come and gone.
+     * Makes this thread a replica of a strategy with {@link ReplicaThreads#HOST} while {@code body} runs.
+     * Returns when all replicas of the run have entered and left.
      *
-     * @throws X what the body threw
-     * @throws DistException what another replica failed with
+     * @throws X the exception that the body threw
+     * @throws DistException the failure of another replica
      */
     public <X extends Exception> void enter(int replicaId, ReplicaBody<X> body) throws X {
         Objects.requireNonNull(body, "body");
@@ -312,9 +324,11 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Ends the threads; nothing on a closed strategy. Values and variables stay readable.
+     * Closes the strategy and ends its threads. Does nothing if it is closed. Values and variables stay
+     * readable.
      *
-     * @throws DistException FAILED_PRECONDITION while a run or a request is under way, or groups or plans are left
+     * @throws DistException FAILED_PRECONDITION a run or a request is in progress, or groups or plans still
+     *         exist
      */
     @Override
     public void close() {
@@ -329,14 +343,15 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Closes it whatever its replicas do: refuses new runs, ends those that wait and the one under way, and
-     * waits for their functions. One that has not returned in time is left alone: collectives in it fail with
-     * CANCELLED, and what it uses stays until it returns. Groups and plans end with the strategy.
+     * Closes the strategy even if replica functions do not return: rejects new runs, cancels queued runs and
+     * the one in progress, and waits for their functions. If a function has not returned in time, its
+     * collectives fail with CANCELLED, and everything that it uses stays valid until it returns. Groups and
+     * plans end with the strategy.
      *
-     * @param timeout the longest wait; zero: none, negative: no limit
-     * @throws DistException DEADLINE_EXCEEDED functions are still inside, and the message says whose; the
-     *         strategy is closed for this program. FAILED_PRECONDITION inside a replica, and in the
-     * strategy's scope; it is as it was
+     * @param timeout the longest wait; zero means not to wait, and a negative value means no limit
+     * @throws DistException DEADLINE_EXCEEDED functions are still running, and the message names their
+     *         replicas; the strategy is closed. FAILED_PRECONDITION called inside a replica or in the
+     *         strategy's scope; the strategy is unchanged
      */
     public void close(Duration timeout) {
         long nanos = Durations.nanos(timeout, "timeout");
@@ -358,8 +373,8 @@ public final class Strategy extends Serving {
     // ---- The strategy that a thread is with ----
 
     /**
-     * The strategy of the scope or function that this thread is in, else that of {@link #setCurrent}, else a
-     * default.
+     * Returns the strategy of the scope or function that this thread is in; otherwise the one set with {@link
+     * #setCurrent}; otherwise the thread's default strategy.
      */
     public static Strategy current() {
         long handle = DistModule.dist_get_strategy();
@@ -370,26 +385,28 @@ public final class Strategy extends Serving {
         return known(handle);
     }
 
-    /** Makes a strategy this thread's own outside scopes; null: none any more. */
+    /** Sets the strategy that is current on this thread outside scopes; null removes it. */
     public static void setCurrent(Strategy strategy) {
         try (Uses uses = new Uses()) {
             DistModule.dist_set_strategy(uses.ofNullable(strategy));
         }
     }
 
-    /** Whether {@link #current} is not a default strategy. */
+    /** Returns whether {@link #current} is not a default strategy. */
     public static boolean hasCurrent() {
         return DistModule.dist_has_strategy() != 0;
     }
 
-    /** Whether this thread is in a merge function, in a scope, or has had a strategy set. */
+    /**
+     * Returns whether this thread is in a merge function or a scope, or {@link #setCurrent} applies to it.
+     */
     public static boolean inCrossReplicaContext() {
         return DistModule.dist_in_cross_replica_context() != 0;
     }
 
     // ---- What it is ----
 
-    /** How many replicas are in sync, those of all workers. */
+    /** Returns the number of replicas in sync, over all workers. */
     public int numReplicas() {
         return askInt(DistModule::dist_strategy_num_replicas);
     }
@@ -404,12 +421,12 @@ public final class Strategy extends Serving {
         return hasPeers ? query().firstReplica() : firstReplica;
     }
 
-    /** How values and variables are placed. */
+    /** Returns the kind of the strategy, which determines where values and variables are placed. */
     public StrategyKind kind() {
         return StrategyKind.of(askInt(DistModule::dist_strategy_kind));
     }
 
-    /** The name of a replica's device, "/job:localhost/replica:0/task:0/device:CPU:1". */
+    /** Returns the name of a replica's device, "/job:localhost/replica:0/task:0/device:CPU:1". */
     public String device(int replicaId) {
         return ask(handle -> {
             byte[][] out = new byte[1][];
@@ -418,7 +435,7 @@ public final class Strategy extends Serving {
         });
     }
 
-    /** As {@link #device}, of the devices that variables are on. */
+    /** Returns the name of a device that holds variables, in the form of {@link #device}. */
     public String parameterDevice(int index) {
         return ask(handle -> {
             byte[][] out = new byte[1][];
@@ -427,7 +444,7 @@ public final class Strategy extends Serving {
         });
     }
 
-    /** What it is, in TensorFlow's words. */
+    /** Returns the properties of the strategy, named as in TensorFlow. */
     public Properties query() {
         dist_strategy_properties out = new dist_strategy_properties();
         try {
@@ -440,12 +457,15 @@ public final class Strategy extends Serving {
         }
     }
 
-    /** How many logical devices each replica has; 1 for strategies of other kinds than MESH. */
+    /** Returns the number of logical devices of each replica; 1 for strategies of other kinds than MESH. */
     public int numLogicalDevices() {
         return askInt(DistModule::dist_strategy_num_logical_devices);
     }
 
-    /** The device assignment that it was made with, if any; it ends with the strategy. */
+    /**
+     * Returns the device assignment with which the strategy was created, if any. It is valid until the
+     * strategy is closed.
+     */
     public Optional<DeviceAssignment> deviceAssignment() {
         return ask(handle -> {
             long assignment = DistModule.dist_strategy_device_assignment(handle);
@@ -453,7 +473,10 @@ public final class Strategy extends Serving {
         });
     }
 
-    /** What was given to describe the cluster, {@link StrategyOptions#clusterResolver}; it ends with the strategy. */
+    /**
+     * Returns the resolver that was set with {@link StrategyOptions#clusterResolver}, if any. It is valid
+     * until the strategy is closed.
+     */
     public Optional<ClusterResolver> clusterResolver() {
         return ask(handle -> {
             long[] out = new long[1];
@@ -464,22 +487,31 @@ public final class Strategy extends Serving {
 
     // ---- Looking inside ----
 
-    /** What the strategy came to on this machine, and why: lines of "subject: words", for people. */
+    /**
+     * Returns a description of how the strategy uses this machine, and why, for people to read. The first
+     * three lines are a summary; details follow as lines of the form "subject: text".
+     */
     public String explain() {
         return written(Text::explain);
     }
 
-    /** What the flight recorder holds, as JSON for Perfetto or chrome://tracing. */
+    /** Returns the events of the flight recorder as JSON for Perfetto or chrome://tracing. */
     public String writeTrace() {
         return written(Text::write_trace);
     }
 
-    /** Counters and gauges in Prometheus' text format; {@code name} becomes a label; null: none. */
+    /**
+     * Returns counters and gauges in Prometheus' text format. {@code name} becomes a label of every sample;
+     * null omits it.
+     */
     public String writeMetrics(String name) {
         return written((text, handle) -> text.write_metrics(handle, Texts.orNull(name)));
     }
 
-    /** Who comes last to the rounds that the recorder still holds, most often last first. */
+    /**
+     * Lists the replicas that arrive last, over the rounds that the flight recorder still holds, sorted by
+     * how often a replica was last.
+     */
     public List<Straggler> stragglers() {
         Stragglers rows = new Stragglers();
         try {

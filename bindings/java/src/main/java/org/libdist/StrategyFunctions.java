@@ -3,11 +3,13 @@
 package org.libdist;
 
 /**
- * A strategy of your own: its functions take the place of libdist's when values from outside runs are
- * reduced, broadcast and gathered. What replicas do among themselves stays libdist's.
+ * A strategy of your own: its functions replace those of libdist when values outside runs are reduced,
+ * broadcast and gathered. Collectives between replicas are not affected.
  */
 public interface StrategyFunctions extends CrossDeviceFunctions {
-    /** Whether all replicas share one copy of each variable; else each has its own. Asked once. */
+    /**
+     * Returns whether all replicas share one copy of each variable; otherwise each has its own. Called once.
+     */
     default boolean sharesOneCopy() {
         return false;
     }

@@ -9,9 +9,12 @@ import java.util.concurrent.Executor;
 import org.libdist.internal.DistModuleConstants;
 import org.libdist.internal.dist_strategy_options;
 
-/** What a strategy is made to be. Immutable: each method gives another set of options. */
+/** Options of a {@link Strategy}. Immutable: each method returns a new set of options. */
 public final class StrategyOptions {
-    /** Mirrored, as many replicas as this process may use CPUs, run()'s caller being one of them. */
+    /**
+     * The default options: mirrored, one replica for each CPU available to the process, and the caller of
+     * run() is one of them.
+     */
     public static final StrategyOptions DEFAULT = new StrategyOptions();
 
     private StrategyKind kind = StrategyKind.MIRRORED;
@@ -84,21 +87,21 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** How values and variables are placed. */
+    /** Sets the kind of strategy, which determines where values and variables are placed. */
     public StrategyOptions kind(StrategyKind kind) {
         StrategyOptions copy = copy();
         copy.kind = Objects.requireNonNull(kind, "kind");
         return copy;
     }
 
-    /** How many replicas; 0: as many as this process may use CPUs. */
+    /** Sets the number of replicas; 0 selects the number of CPUs available to the process. */
     public StrategyOptions replicas(int replicas) {
         StrategyOptions copy = copy();
         copy.replicas = replicas;
         return copy;
     }
 
-    /** On which threads they run. */
+    /** Sets the threads that run the replicas. */
     public StrategyOptions threads(ReplicaThreads threads) {
         StrategyOptions copy = copy();
         copy.threads = Objects.requireNonNull(threads, "threads");
@@ -107,8 +110,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * They run on an executor's threads: {@link Strategy#run} gives it a task for each replica. Replicas wait
-     * for each other, so it needs as many threads that are free as there are replicas.
+     * Runs the replicas on an executor: {@link Strategy#run} submits one task for each replica. Replicas wait
+     * for each other, so the executor must have as many free threads as there are replicas.
      */
     public StrategyOptions executor(Executor executor) {
         StrategyOptions copy = threads(ReplicaThreads.HOST);
@@ -120,35 +123,38 @@ public final class StrategyOptions {
         return executor;
     }
 
-    /** Whether each library thread has one core of its own. */
+    /** Sets whether each library thread is pinned to a CPU. */
     public StrategyOptions placedOnCores(boolean placedOnCores) {
         StrategyOptions copy = copy();
         copy.placedOnCores = placedOnCores;
         return copy;
     }
 
-    /** The longest wait for a peer in one collective; zero: 600 s, negative: no limit. */
+    /**
+     * Sets the longest wait for a peer in one collective; zero selects the default (600 s), and a negative
+     * value means no limit.
+     */
     public StrategyOptions timeout(Duration timeout) {
         StrategyOptions copy = copy();
         copy.timeoutNanos = Durations.nanos(timeout, "timeout");
         return copy;
     }
 
-    /** Who takes what libdist has to say; without it libdist is silent. */
+    /** Sets the receiver of log lines. Without it, there are none. */
     public StrategyOptions log(LogSink log) {
         StrategyOptions copy = copy();
         copy.log = log;
         return copy;
     }
 
-    /** Names of the replicas' devices, "CPU:1" or longer, in replica order. */
+    /** Sets the names of the replicas' devices, "CPU:1" or longer, in replica order. */
     public StrategyOptions devices(List<String> devices) {
         StrategyOptions copy = copy();
         copy.devices = List.copyOf(Objects.requireNonNull(devices, "devices"));
         return copy;
     }
 
-    /** Central storage: the device that variables are on. */
+    /** Central storage: sets the device that holds the variables. */
     public StrategyOptions parameterDevice(String name) {
         StrategyOptions copy = copy();
         copy.parameterDevice = name;
@@ -156,8 +162,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * How collectives are done, where their own options do not say; its timeout counts before {@link
-     * #timeout}.
+     * Sets how collectives communicate, unless their own options set it. Its timeout takes precedence over
+     * {@link #timeout}.
      */
     public StrategyOptions communication(CommunicationOptions communication) {
         StrategyOptions copy = copy();
@@ -165,14 +171,14 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** Who reduces values from outside. */
+    /** Sets the implementation for reducing values outside runs. */
     public StrategyOptions crossDevice(CrossDevice crossDevice) {
         StrategyOptions copy = copy();
         copy.crossDevice = crossDevice;
         return copy;
     }
 
-    /** A strategy of your own: functions in the place of libdist's. */
+    /** Sets a strategy of your own, whose functions replace those of libdist. */
     public StrategyOptions functions(StrategyFunctions functions) {
         StrategyOptions copy = copy();
         copy.functions = functions;
@@ -180,8 +186,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * Mesh: which devices are whose, and so how many replicas and logical devices there are. The strategy
-     * keeps it.
+     * Mesh: assigns devices to replicas, and so sets the number of replicas and of logical devices. The
+     * strategy retains it.
      */
     public StrategyOptions deviceAssignment(DeviceAssignment deviceAssignment) {
         StrategyOptions copy = copy();
@@ -189,7 +195,7 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** Mesh: named axes of a replica's logical devices, the last running fastest. */
+    /** Mesh: sets named axes of a replica's logical devices, the last one varying fastest. */
     public StrategyOptions axes(MeshAxis... axes) {
         StrategyOptions copy = copy();
         copy.axes = List.of(Objects.requireNonNull(axes, "axes"));
@@ -197,8 +203,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * Mesh: whether one program runs on all logical devices, so that {@link Replica#assignToLogicalDevice} is
-     * refused.
+     * Mesh: sets whether one program runs on all logical devices; {@link Replica#assignToLogicalDevice} is
+     * then rejected.
      */
     public StrategyOptions useSpmdPartitioning(boolean useSpmdPartitioning) {
         StrategyOptions copy = copy();
@@ -207,8 +213,9 @@ public final class StrategyOptions {
     }
 
     /**
-     * What describes the cluster, for {@link Strategy#clusterResolver}; the strategy keeps it.
-     * MULTI_WORKER_MIRRORED: where the strategy is in it, and null is TF_CONFIG; every other kind stays of
+     * Sets the description of the cluster, which {@link Strategy#clusterResolver} returns; the strategy
+     * retains it. For MULTI_WORKER_MIRRORED it gives this worker's place in the cluster, and for
+     * PARAMETER_SERVER it lists the servers; null selects TF_CONFIG. Strategies of other kinds stay within
      * one process.
      */
     public StrategyOptions clusterResolver(ClusterResolver clusterResolver) {
@@ -218,8 +225,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * MULTI_WORKER_MIRRORED: how the other workers are reached; the strategy keeps it. null: as {@link #transport}
-     * says.
+     * MULTI_WORKER_MIRRORED: connects workers within one process; the strategy retains it. null selects
+     * {@link #transport}.
      */
     public StrategyOptions network(Network network) {
         StrategyOptions copy = copy();
@@ -227,14 +234,14 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** MULTI_WORKER_MIRRORED: how workers that are other processes are reached. */
+    /** MULTI_WORKER_MIRRORED: sets the transport between workers that are processes. */
     public StrategyOptions transport(Transport transport) {
         StrategyOptions copy = copy();
         copy.transport = Objects.requireNonNull(transport, "transport");
         return copy;
     }
 
-    /** MULTI_WORKER_MIRRORED: when its workers re-form. */
+    /** MULTI_WORKER_MIRRORED: sets when the workers re-form. */
     public StrategyOptions reform(Reform reform) {
         StrategyOptions copy = copy();
         copy.reform = Objects.requireNonNull(reform, "reform");
@@ -242,8 +249,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * MULTI_WORKER_MIRRORED: most of the elements of tensors that are on their way to and from this worker at a
-     * time, with the same bits; 0: 64 MiB.
+     * MULTI_WORKER_MIRRORED: sets the maximum size of tensor data in transit to and from this worker at one
+     * time; 0 selects the default (64 MiB). Larger tensors are sent in pieces, with the same bits.
      */
     public StrategyOptions stagingBytes(long stagingBytes) {
         StrategyOptions copy = copy();
@@ -251,7 +258,10 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** MULTI_WORKER_MIRRORED: how many replicas each worker has; without it all as many as this one. */
+    /**
+     * MULTI_WORKER_MIRRORED: sets the number of replicas of each worker. Without it, all have as many as this
+     * one.
+     */
     public StrategyOptions replicasOfWorkers(int... replicas) {
         StrategyOptions copy = copy();
         copy.replicasOfWorkers = Objects.requireNonNull(replicas, "replicas").clone();
@@ -259,8 +269,9 @@ public final class StrategyOptions {
     }
 
     /**
-     * Where libdist's threads may be, by the system's numbers: {@link #placedOnCores} chooses among them, and
-     * replicas: 0 counts them. Threads of the program's are not among them. None: the calling thread's affinity mask.
+     * Sets the CPUs, by the system's numbers, on which libdist's threads may run. {@link #placedOnCores}
+     * chooses among them, and 0 replicas counts them. Threads of the program are not affected. No CPUs means
+     * the calling thread's affinity mask.
      */
     public StrategyOptions cpus(int... cpus) {
         StrategyOptions copy = copy();
@@ -269,8 +280,9 @@ public final class StrategyOptions {
     }
 
     /**
-     * Whether libdist moves a thread of the program's that is a replica and keeps meeting another replica on its CPU, to
-     * one that no replica is on. Where the thread may run stays as it is. {@link Strategy#explain} says how often it could.
+     * Sets whether libdist moves a thread of the program that is a replica, if it repeatedly shares a CPU
+     * with another replica, to a CPU without a replica. The thread's affinity mask does not change. {@link
+     * Strategy#explain} reports how often a move would have helped.
      */
     public StrategyOptions moveHostThreads(boolean moveHostThreads) {
         StrategyOptions copy = copy();
@@ -279,8 +291,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * How many events of each replica {@link Strategy#writeTrace} has: at most 2<sup>20</sup>, rounded up to a power of
-     * two; 0: 1,024.
+     * Sets how many events of each replica {@link Strategy#writeTrace} has: at most 2<sup>20</sup>, rounded
+     * up to a power of two; 0 selects the default (1024).
      */
     public StrategyOptions recordedEvents(int recordedEvents) {
         StrategyOptions copy = copy();
@@ -289,8 +301,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * The most memory that collectives under way may take that wait for others; 0: 64 MiB, or 2 MiB a replica
-     * where that is more.
+     * Sets the memory limit for queued asynchronous collectives; 0 selects 64 MiB, or 2 MiB per replica if
+     * that is more.
      */
     public StrategyOptions asyncBytes(long asyncBytes) {
         StrategyOptions copy = copy();
@@ -298,7 +310,7 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** The stack of each library thread, at least 256 KiB; 0: the system's default. */
+    /** Sets the stack size of each library thread, at least 256 KiB; 0 selects the system's default. */
     public StrategyOptions stackSizeBytes(long stackSizeBytes) {
         StrategyOptions copy = copy();
         copy.stackSizeBytes = stackSizeBytes;
@@ -306,8 +318,8 @@ public final class StrategyOptions {
     }
 
     /**
-     * What the bits of sums depend on where a call does not say, and those of sums from outside: {@link Strategy#reduce}
-     * and the like, and variables.
+     * Sets the order of additions in sums, which determines their bits, for collectives that do not set it
+     * and for sums outside runs: {@link Strategy#reduce} and similar methods, and variables.
      */
     public StrategyOptions numerics(Numerics numerics) {
         StrategyOptions copy = copy();
@@ -315,7 +327,7 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** Whose threads its runs and requests take, as other strategies' do; null: they begin whatever others do. */
+    /** Sets a limit on threads shared with other strategies, for runs and requests; null means no limit. */
     public StrategyOptions budget(Budget budget) {
         StrategyOptions copy = copy();
         copy.budget = budget;
@@ -323,13 +335,15 @@ public final class StrategyOptions {
     }
 
     /**
-     * An executor's threads share loops, in place of oneTBB's: {@link Replica#parallelFor}, and what is reduced, gathered,
-     * assigned and loaded from outside. Who begins a loop gives the executor a task for each thread that may help, takes part
-     * in it, and never waits for a task that has not begun. A task may run at any time, also when the strategy is closed; what
-     * the executor throws, a RejectedExecutionException for instance, says that it will not: the loop does without, and nobody
-     * is told. A task that is dropped without a word leaves its memory behind. {@link #executor} is for the replicas.
+     * Runs parts of loops on an executor instead of oneTBB threads: {@link Replica#parallelFor}, and
+     * reducing, gathering, assigning and loading values outside runs. The thread that starts a loop submits
+     * one task for each helper, takes part in the loop, and never waits for a task that has not started. A
+     * task may run at any time, even after the strategy was closed. If the executor throws, for example a
+     * RejectedExecutionException, the loop runs without that helper, and the exception is not reported. If
+     * the executor drops a task without throwing, the task's memory leaks. {@link #executor} is for the
+     * replicas.
      *
-     * @param numThreads how many help a loop at most, beside the one that begins it
+     * @param numThreads maximum number of threads that help with a loop, not counting the one that starts it
      */
     public StrategyOptions loopExecutor(Executor executor, int numThreads) {
         StrategyOptions copy = copy();
@@ -338,7 +352,7 @@ public final class StrategyOptions {
         return copy;
     }
 
-    /** HOST threads: whether oneTBB's threads may help, with loops and batches, as with other strategies. */
+    /** HOST threads: sets whether oneTBB threads may help with loops and batches, as in other strategies. */
     public StrategyOptions helperThreads(boolean helperThreads) {
         StrategyOptions copy = copy();
         copy.helperThreads = helperThreads;

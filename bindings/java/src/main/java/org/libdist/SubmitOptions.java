@@ -6,13 +6,13 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 
-/** Rare choices for a request: {@link Strategy#submit}. Immutable: each method gives another set of options. */
+/** Options of {@link Strategy#submit}. Immutable: each method returns a new set of options. */
 public final class SubmitOptions {
-    /** The least priority of a request; runs have 0. */
+    /** The lowest priority of a request; runs have priority 0. */
     public static final int PRIORITY_MIN = -7;
-    /** The greatest. */
+    /** The highest priority of a request. */
     public static final int PRIORITY_MAX = 7;
-    /** Priority 0, without a deadline. */
+    /** The default options: priority 0 and no deadline. */
     public static final SubmitOptions DEFAULT = new SubmitOptions(0, 0, null, null, 0);
 
     private final int priority;
@@ -29,31 +29,31 @@ public final class SubmitOptions {
         this.requestId = requestId;
     }
 
-    /** {@link #PRIORITY_MIN} to {@link #PRIORITY_MAX}: the greater comes first. */
+    /** Sets the priority, {@link #PRIORITY_MIN} to {@link #PRIORITY_MAX}. Higher priorities run first. */
     public SubmitOptions priority(int priority) {
         return new SubmitOptions(priority, timeoutNanos, cancel, executor, requestId);
     }
 
-    /** Until the request's end, from now; zero: none. */
+    /** Sets the time limit from now to completion; zero means none. */
     public SubmitOptions timeout(Duration timeout) {
         return new SubmitOptions(priority, Durations.nanos(timeout, "timeout"), cancel, executor, requestId);
     }
 
-    /** What ends this request, with CANCELLED. */
+    /** Sets an object that cancels this request. */
     public SubmitOptions cancel(Cancel cancel) {
         return new SubmitOptions(priority, timeoutNanos, Objects.requireNonNull(cancel, "cancel"), executor, requestId);
     }
 
     /**
-     * Where the future is completed, and so its dependents run; otherwise on one thread that all requests of
-     * the program share, which a slow dependent holds up.
+     * Sets the executor that completes the future and so runs its dependents. Without it, they run on one
+     * thread that all requests of the program share, so a slow dependent delays the others.
      */
     public SubmitOptions executor(Executor executor) {
         return new SubmitOptions(priority, timeoutNanos, cancel, Objects.requireNonNull(executor, "executor"),
                 requestId);
     }
 
-    /** In traces ({@link Strategy#writeTrace}), to find it there; 0: libdist numbers them from 1 on. */
+    /** Sets the id in traces ({@link Strategy#writeTrace}); 0 means that libdist assigns 1, 2, 3, ... */
     public SubmitOptions requestId(long requestId) {
         return new SubmitOptions(priority, timeoutNanos, cancel, executor, requestId);
     }

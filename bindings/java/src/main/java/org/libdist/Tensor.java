@@ -15,13 +15,13 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * A view of memory outside the heap: dtype, shape, maybe strides. It copies nothing and keeps its memory
- * alive, be it a direct buffer of yours or a value's or variable's of libdist's. {@link Tensors} makes
- * tensors of heap arrays and gives them back, by copies.
+ * A view of memory outside the heap: a dtype, a shape and optionally strides. It copies nothing and keeps its
+ * memory alive, which can be your own direct buffer or belong to a value or variable. {@link Tensors} copies
+ * tensors from and to heap arrays.
  *
  * <pre>{@code
  * FloatBuffer points = DirectBuffers.floats(200);
- * Tensor tensor = Tensor.of(points, 100, 2); // from the buffer's position; what is put there later is seen
+ * Tensor tensor = Tensor.of(points, 100, 2); // from the buffer's position; later changes of the buffer are visible
  * }</pre>
  */
 public final class Tensor {
@@ -46,47 +46,49 @@ public final class Tensor {
         size = size(shape);
     }
 
-    /** All of a buffer between position and limit, in one dimension. */
+    /** Returns a tensor of one dimension with all elements of a buffer between position and limit. */
     public static Tensor of(FloatBuffer data) {
         return of(data, data.remaining());
     }
 
-    /** A buffer's elements from its position on, row-major. */
+    /** Returns a tensor of a buffer's elements from its position on, row-major. */
     public static Tensor of(FloatBuffer data, long... shape) {
         return over(DType.F32, data, data.order(), shape);
     }
 
-    /** As {@link #of(FloatBuffer)}. */
+    /** Same as {@link #of(FloatBuffer)}, for doubles. */
     public static Tensor of(DoubleBuffer data) {
         return of(data, data.remaining());
     }
 
-    /** As {@link #of(FloatBuffer, long...)}. */
+    /** Same as {@link #of(FloatBuffer, long...)}, for doubles. */
     public static Tensor of(DoubleBuffer data, long... shape) {
         return over(DType.F64, data, data.order(), shape);
     }
 
-    /** As {@link #of(FloatBuffer)}. */
+    /** Same as {@link #of(FloatBuffer)}, for ints. */
     public static Tensor of(IntBuffer data) {
         return of(data, data.remaining());
     }
 
-    /** As {@link #of(FloatBuffer, long...)}. */
+    /** Same as {@link #of(FloatBuffer, long...)}, for ints. */
     public static Tensor of(IntBuffer data, long... shape) {
         return over(DType.I32, data, data.order(), shape);
     }
 
-    /** As {@link #of(FloatBuffer)}. */
+    /** Same as {@link #of(FloatBuffer)}, for longs. */
     public static Tensor of(LongBuffer data) {
         return of(data, data.remaining());
     }
 
-    /** As {@link #of(FloatBuffer, long...)}. */
+    /** Same as {@link #of(FloatBuffer, long...)}, for longs. */
     public static Tensor of(LongBuffer data, long... shape) {
         return over(DType.I64, data, data.order(), shape);
     }
 
-    /** As {@link #of(FloatBuffer, long...)}, of any dtype whose elements are as large as the buffer's. */
+    /**
+     * Same as {@link #of(FloatBuffer, long...)}, for any dtype whose elements have the size of the buffer's.
+     */
     public static Tensor of(DType dtype, Buffer data, long... shape) {
         if (dtype.sizeBytes() != Buffers.elementBytes(Objects.requireNonNull(data, "data"))) {
             throw new IllegalArgumentException("elements of " + dtype + " are not those of " + data);
@@ -94,12 +96,14 @@ public final class Tensor {
         return over(dtype, data, Buffers.order(data), shape);
     }
 
-    /** As {@link #of(FloatBuffer, long...)}, of any dtype: the shape counts elements, the buffer bytes. */
+    /**
+     * Same as {@link #of(FloatBuffer, long...)}, for any dtype: the shape counts elements, the buffer bytes.
+     */
     public static Tensor of(DType dtype, ByteBuffer data, long... shape) {
         return over(dtype, data, dtype.sizeBytes() == 1 ? ByteOrder.nativeOrder() : data.order(), shape);
     }
 
-    /** Zeros, in memory of their own. */
+    /** Returns a tensor of zeros in new memory. */
     public static Tensor zeros(DType dtype, long... shape) {
         long sizeBytes = Math.multiplyExact(size(shape), dtype.sizeBytes());
         return of(dtype, DirectBuffers.bytes(Math.toIntExact(sizeBytes)), shape);
@@ -119,7 +123,7 @@ public final class Tensor {
         return new Tensor(address, capacity, data, dtype, shape.clone(), null);
     }
 
-    /** The same memory with steps of so many elements along each dimension. */
+    /** Returns a view of the same memory with the given strides, in elements. */
     public Tensor strided(long... steps) {
         if (steps.length != shape.length) {
             throw new IllegalArgumentException(steps.length + " strides for " + shape.length + " dimensions");
@@ -138,7 +142,7 @@ public final class Tensor {
         return new Tensor(address, capacity, memory, dtype, shape, steps.clone());
     }
 
-    /** The same elements in another shape of as many. */
+    /** Returns the same elements in another shape with the same number of elements. */
     public Tensor reshaped(long... newShape) {
         if (size(Objects.requireNonNull(newShape, "newShape")) != size || strides != null) {
             throw new IllegalArgumentException(this + " cannot have the shape " + Arrays.toString(newShape));
@@ -146,7 +150,7 @@ public final class Tensor {
         return new Tensor(address, capacity, memory, dtype, newShape.clone(), null);
     }
 
-    /** Rows {@code begin} .. {@code end - 1} of the first dimension, in the same memory. */
+    /** Returns a view of the rows {@code begin} .. {@code end - 1} of the first dimension. */
     public Tensor rows(long begin, long end) {
         if (shape.length == 0 || begin < 0 || end < begin || end > shape[0]) {
             throw new IndexOutOfBoundsException("rows " + begin + " to " + end + " of " + this);
@@ -159,27 +163,27 @@ public final class Tensor {
                 address + skipped * dtype.sizeBytes(), capacity - skipped, memory, dtype, part, strides);
     }
 
-    /** The type of its elements. */
+    /** Returns the type of the elements. */
     public DType dtype() {
         return dtype;
     }
 
-    /** The sizes of its dimensions; none for a scalar. */
+    /** Returns the sizes of the dimensions; empty for a scalar. */
     public long[] shape() {
         return shape.clone();
     }
 
-    /** The size of one dimension. */
+    /** Returns the size of one dimension. */
     public long shape(int dimension) {
         return shape[dimension];
     }
 
-    /** How many dimensions. */
+    /** Returns the number of dimensions. */
     public int ndim() {
         return shape.length;
     }
 
-    /** How many elements. */
+    /** Returns the number of elements. */
     public long size() {
         return size;
     }
@@ -188,12 +192,12 @@ public final class Tensor {
         return size * dtype.sizeBytes();
     }
 
-    /** The steps between elements; null: row-major without gaps. */
+    /** Returns the strides, in elements; null if the tensor is row-major without gaps. */
     public long[] strides() {
         return strides == null ? null : strides.clone();
     }
 
-    /** The memory itself, in the machine's byte order; only without strides, and up to 2 GiB. */
+    /** Returns the memory itself, in the byte order of the machine; only without strides, and up to 2 GiB. */
     public ByteBuffer bytes() {
         if (strides != null) {
             throw new IllegalStateException("strided elements are no buffer: copy them, see Tensors");
@@ -204,27 +208,27 @@ public final class Tensor {
         return bytes.duplicate().order(ByteOrder.nativeOrder());
     }
 
-    /** As {@link #bytes()}, of an F32 tensor. */
+    /** Same as {@link #bytes()}, for an F32 tensor. */
     public FloatBuffer floats() {
         return expect(DType.F32).asFloatBuffer();
     }
 
-    /** As {@link #bytes()}, of an F64 tensor. */
+    /** Same as {@link #bytes()}, for an F64 tensor. */
     public DoubleBuffer doubles() {
         return expect(DType.F64).asDoubleBuffer();
     }
 
-    /** As {@link #bytes()}, of an I32 or U32 tensor. */
+    /** Same as {@link #bytes()}, for an I32 or U32 tensor. */
     public IntBuffer ints() {
         return (dtype == DType.U32 ? bytes() : expect(DType.I32)).asIntBuffer();
     }
 
-    /** As {@link #bytes()}, of an I64 or U64 tensor. */
+    /** Same as {@link #bytes()}, for an I64 or U64 tensor. */
     public LongBuffer longs() {
         return (dtype == DType.U64 ? bytes() : expect(DType.I64)).asLongBuffer();
     }
 
-    /** As {@link #bytes()}, of a tensor with elements of two bytes. */
+    /** Same as {@link #bytes()}, for a tensor with elements of two bytes. */
     public ShortBuffer shorts() {
         return (dtype.sizeBytes() == 2 ? bytes() : expect(DType.I16)).asShortBuffer();
     }
@@ -241,7 +245,7 @@ public final class Tensor {
         return bytes();
     }
 
-    /** The only element, as a double. */
+    /** Returns the only element, as a double. */
     public double item() {
         if (size != 1) {
             throw new IllegalStateException(this + " is not one element");
@@ -249,7 +253,7 @@ public final class Tensor {
         return Tensors.toDoubles(this)[0];
     }
 
-    /** "f32[2, 3]". */
+    /** Returns a text such as "f32[2, 3]". */
     @Override
     public String toString() {
         return dtype + Arrays.toString(shape);

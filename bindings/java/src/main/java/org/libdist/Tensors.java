@@ -9,28 +9,28 @@ import java.nio.ByteOrder;
 public final class Tensors {
     private Tensors() {}
 
-    /** A copy, row-major; no shape: in one dimension. */
+    /** Returns a row-major copy of an array. Without a shape, it has one dimension. */
     public static Tensor copyOf(float[] values, long... shape) {
         Tensor copy = like(DType.F32, values.length, shape);
         copy.floats().put(values);
         return copy;
     }
 
-    /** As {@link #copyOf(float[], long...)}. */
+    /** Same as {@link #copyOf(float[], long...)}, for doubles. */
     public static Tensor copyOf(double[] values, long... shape) {
         Tensor copy = like(DType.F64, values.length, shape);
         copy.doubles().put(values);
         return copy;
     }
 
-    /** As {@link #copyOf(float[], long...)}. */
+    /** Same as {@link #copyOf(float[], long...)}, for ints. */
     public static Tensor copyOf(int[] values, long... shape) {
         Tensor copy = like(DType.I32, values.length, shape);
         copy.ints().put(values);
         return copy;
     }
 
-    /** As {@link #copyOf(float[], long...)}. */
+    /** Same as {@link #copyOf(float[], long...)}, for longs. */
     public static Tensor copyOf(long[] values, long... shape) {
         Tensor copy = like(DType.I64, values.length, shape);
         copy.longs().put(values);
@@ -38,8 +38,8 @@ public final class Tensors {
     }
 
     /**
-     * As {@link #copyOf(float[], long...)}, of the bytes of elements in the machine's order; the shape is
-     * needed.
+     * Same as {@link #copyOf(float[], long...)}, for the bytes of elements in the order of the machine. A
+     * shape is required.
      */
     public static Tensor copyOf(DType dtype, byte[] bytes, long... shape) {
         Tensor copy = Tensor.zeros(dtype, shape);
@@ -50,63 +50,66 @@ public final class Tensors {
         return copy;
     }
 
-    /** One float, without a dimension. */
+    /** Returns a tensor of one float without dimensions. */
     public static Tensor scalar(float value) {
         Tensor scalar = Tensor.zeros(DType.F32);
         scalar.floats().put(0, value);
         return scalar;
     }
 
-    /** One double, without a dimension. */
+    /** Returns a tensor of one double without dimensions. */
     public static Tensor scalar(double value) {
         Tensor scalar = Tensor.zeros(DType.F64);
         scalar.doubles().put(0, value);
         return scalar;
     }
 
-    /** One int, without a dimension. */
+    /** Returns a tensor of one int without dimensions. */
     public static Tensor scalar(int value) {
         Tensor scalar = Tensor.zeros(DType.I32);
         scalar.ints().put(0, value);
         return scalar;
     }
 
-    /** One long, without a dimension. */
+    /** Returns a tensor of one long without dimensions. */
     public static Tensor scalar(long value) {
         Tensor scalar = Tensor.zeros(DType.I64);
         scalar.longs().put(0, value);
         return scalar;
     }
 
-    /** The elements of an F32 tensor, row-major. */
+    /** Returns the elements of an F32 tensor, row-major. */
     public static float[] toFloats(Tensor tensor) {
         float[] values = new float[count(tensor, DType.F32)];
         compact(tensor).asFloatBuffer().get(values);
         return values;
     }
 
-    /** The elements of an I32 or U32 tensor, row-major. */
+    /** Returns the elements of an I32 or U32 tensor, row-major. */
     public static int[] toInts(Tensor tensor) {
         int[] values = new int[count(tensor, tensor.dtype() == DType.U32 ? DType.U32 : DType.I32)];
         compact(tensor).asIntBuffer().get(values);
         return values;
     }
 
-    /** The elements of an I64 or U64 tensor, row-major. */
+    /** Returns the elements of an I64 or U64 tensor, row-major. */
     public static long[] toLongs(Tensor tensor) {
         long[] values = new long[count(tensor, tensor.dtype() == DType.U64 ? DType.U64 : DType.I64)];
         compact(tensor).asLongBuffer().get(values);
         return values;
     }
 
-    /** The bytes of all elements, row-major, in the machine's order. */
+    /** Returns the bytes of all elements, row-major, in the byte order of the machine. */
     public static byte[] toBytes(Tensor tensor) {
         byte[] values = new byte[Math.toIntExact(tensor.size() * tensor.dtype().sizeBytes())];
         compact(tensor).get(values);
         return values;
     }
 
-    /** The elements of any tensor but a complex one, as doubles, row-major; BOOL gives 0 and 1. */
+    /**
+     * Returns the elements of any tensor except a complex one as doubles, row-major. BOOL elements become 0
+     * and 1.
+     */
     public static double[] toDoubles(Tensor tensor) {
         if (tensor.dtype() == DType.COMPLEX64) {
             throw new IllegalArgumentException("complex64 elements are no doubles: see toBytes()");

@@ -7,7 +7,7 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.Text;
 
 /**
- * Where devices are: positions (x, y, z, core) of a mesh, each device in a task. Immutable. A coordinate of
+ * The positions (x, y, z, core) of devices in a mesh, and the task of each device. Immutable. A coordinate of
  * -1 is the last one in its direction.
  */
 public final class Topology extends NativeObject {
@@ -34,10 +34,12 @@ public final class Topology extends NativeObject {
     }
 
     /**
-     * A topology by hand; positions without a device are missing.
+     * Creates a topology with explicit coordinates. Positions without a device are allowed; these devices are
+     * missing.
      *
      * @param meshShape four sizes
-     * @param deviceCoordinates four numbers for each device of each task; all tasks have as many devices
+     * @param deviceCoordinates four numbers for each device of each task; all tasks have the same number of
+     *         devices
      */
     public static Topology create(int[] meshShape, int[][][] deviceCoordinates) {
         Objects.requireNonNull(meshShape, "meshShape");
@@ -50,7 +52,10 @@ public final class Topology extends NativeObject {
         return new Topology(out[0]);
     }
 
-    /** A topology of what {@link #serialized} gave, here or in TensorFlow: a TopologyProto. */
+    /**
+     * Creates a topology from the bytes of a TopologyProto, as returned by {@link #serialized} or written by
+     * TensorFlow.
+     */
     public static Topology fromSerialized(byte[] bytes) {
         long[] numbers = new long[bytes.length];
         for (int i = 0; i < bytes.length; i++) {
@@ -62,8 +67,8 @@ public final class Topology extends NativeObject {
     }
 
     /**
-     * A topology of the CPUs that this process may use: package, NUMA domain in it, core in that, hardware
-     * thread of the core.
+     * Creates a topology of the CPUs that this process may use: package, NUMA domain in it, core in that,
+     * hardware thread of the core.
      */
     public static Topology fromHost() {
         long[] out = new long[1];
@@ -71,44 +76,44 @@ public final class Topology extends NativeObject {
         return new Topology(out[0]);
     }
 
-    /** The number of dimensions of the mesh, 4. */
+    /** Returns the number of dimensions of the mesh, 4. */
     public int meshRank() {
         return askInt(DistModule::dist_topology_mesh_rank);
     }
 
-    /** The size of the mesh in each direction. */
+    /** Returns the size of the mesh in each direction. */
     public int[] meshShape() {
         return ask(handle -> Coordinates.ints(Coordinates.asked(n -> n.topology_mesh_shape(handle))));
     }
 
-    /** The number of tasks. */
+    /** Returns the number of tasks. */
     public int numTasks() {
         return askInt(DistModule::dist_topology_num_tasks);
     }
 
-    /** The number of devices of each task. */
+    /** Returns the number of devices of each task. */
     public int numDevicesPerTask() {
         return askInt(DistModule::dist_topology_num_devices_per_task);
     }
 
-    /** Where each device of each task is, as it was given. */
+    /** Returns the position of each device of each task, as it was given. */
     public int[][][] deviceCoordinates() {
         return ask(handle -> Coordinates.tables(Coordinates.asked(n -> n.topology_device_coordinates(handle)),
                         numTasks(), numDevicesPerTask(), meshRank()));
     }
 
-    /** The number of positions without a device. */
+    /** Returns the number of positions without a device. */
     public int numMissingDevices() {
         return askInt(handle -> (int) DistModule.dist_topology_num_missing_devices(handle));
     }
 
-    /** The positions without a device, row-major. */
+    /** Returns the positions without a device, in row-major order. */
     public int[][] missingDevices() {
         return ask(handle -> Coordinates.rows(
                         Coordinates.asked(n -> n.topology_missing_devices(handle)), meshRank()));
     }
 
-    /** The topology as a TopologyProto, in TensorFlow's bytes. */
+    /** Returns the topology as a TopologyProto, with the same bytes that TensorFlow writes. */
     public byte[] serialized() {
         long[] numbers = ask(handle -> Coordinates.asked(n -> n.topology_serialized(handle)));
         byte[] bytes = new byte[numbers.length];
@@ -131,30 +136,30 @@ public final class Topology extends NativeObject {
         });
     }
 
-    /** Which task the device at a position belongs to; -1 where it is missing. */
+    /** Returns the task of the device at a position; -1 if the device is missing. */
     public int taskAt(int... coordinates) {
         return at(coordinates, DistModule::dist_topology_task_at);
     }
 
-    /** Which device of its task is at a position; -1 where it is missing. */
+    /** Returns the index, within its task, of the device at a position; -1 if the device is missing. */
     public int deviceAt(int... coordinates) {
         return at(coordinates, DistModule::dist_topology_device_at);
     }
 
     /**
-     * Which CPU, by the system's number, is the device at a position of {@link #fromHost}; -1 where it is
+     * Returns the system's number of the CPU at a position of a topology from {@link #fromHost}; -1 if it is
      * missing.
      *
-     * @throws DistException FAILED_PRECONDITION the devices are not this host's CPUs
+     * @throws DistException FAILED_PRECONDITION the devices are not the CPUs of this host
      */
     public int cpuAt(int... coordinates) {
         return at(coordinates, DistModule::dist_topology_cpu_at);
     }
 
     /**
-     * The name of the device at a position: "/job:worker/task:0/device:TPU:1".
+     * Returns the name of the device at a position: "/job:worker/task:0/device:TPU:1".
      *
-     * @param job null: the name is without one
+     * @param job null omits the job from the name
      */
     public String deviceNameAt(int[] coordinates, String job) {
         return ask(handle -> {
@@ -165,7 +170,7 @@ public final class Topology extends NativeObject {
         });
     }
 
-    /** As {@link #deviceNameAt}, of the device's host: "/job:worker/task:0/device:CPU:0". */
+    /** Returns the name of the host of the device at a position: "/job:worker/task:0/device:CPU:0". */
     public String hostNameAt(int[] coordinates, String job) {
         return ask(handle -> {
             int[] place = Coordinates.checked(coordinates, meshRank());
@@ -188,12 +193,18 @@ public final class Topology extends NativeObject {
         return Texts.written(out);
     }
 
-    /** What it is, and of a host's how that was found: lines of "subject: words", for people. */
+    /**
+     * Returns a description of the topology, as lines of the form "subject: words" for people to read. For
+     * the topology of a host, it includes how the host was detected.
+     */
     public String explain() {
         return written(Text::explain_topology);
     }
 
-    /** Whether both are the same topology of libdist's: an assignment's is the one that it was made with. */
+    /**
+     * Returns whether both are the same native topology. The topology of an assignment equals the one with
+     * which it was created.
+     */
     @Override
     public boolean equals(Object other) {
         return other instanceof Topology && ((Topology) other).handle == handle;

@@ -3,12 +3,15 @@
 package org.libdist;
 
 /**
- * Changes one copy of a variable, see {@link Strategy#update}.
+ * Changes one copy of a variable; see {@link Strategy#update}.
  *
- * @param <X> what it may throw; of a lambda the compiler finds it out
+ * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface UpdateFunction<X extends Exception> {
-    /** Gets a copy and that replica's arguments, which are closed when it returns; null: none were given. */
+    /**
+     * Receives a copy and the arguments of that replica, which are closed when it returns; null if none were
+     * given.
+     */
     void update(Tensor copy, Value args) throws X;
 }

@@ -3,10 +3,10 @@
 package org.libdist;
 
 /**
- * What one call of an update function is for.
+ * The copy for which an update function is called.
  *
- * @param replica whose copy it is; -1: no replica's in particular, as central storage's
- * @param device its name; "" for the default strategy
- * @param copy to be changed; null in {@link Strategy#updateNonSlot}
+ * @param replica replica that owns the copy; -1 for no single replica, as with central storage
+ * @param device name of the copy's device; "" for the default strategy
+ * @param copy the copy to change; null in {@link Strategy#updateNonSlot}
  */
 public record UpdatePlace(int replica, String device, Tensor copy) {}

@@ -3,15 +3,15 @@
 package org.libdist;
 
 /**
- * Changes one copy of a variable and may give a result, see {@link Strategy#updateValues}.
+ * Changes one copy of a variable and may return a result; see {@link Strategy#updateValues}.
  *
- * @param <X> what it may throw; of a lambda the compiler finds it out
+ * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface UpdateValuesFunction<X extends Exception> {
     /**
-     * Gets that replica's arguments, which are closed when it returns; null: none were given. Returns a
-     * result, or null.
+     * Receives the arguments of that replica, which are closed when it returns; null if none were given.
+     * Returns a result, or null.
      */
     Value update(UpdatePlace place, Value args, Value kwargs) throws X;
 }

@@ -13,11 +13,13 @@ import org.libdist.internal.Text;
 import org.libdist.internal.dist_partition;
 
 /**
- * A tensor, or a list or dictionary of values, or one value for each replica. Immutable; its memory goes when
- * it is closed and nothing else holds it: by {@link #close}, with its {@link ValueScope}, or at the latest
- * with the garbage collector, which is asked to come where much is held. An item belongs to the value that it
- * was asked of, and is closed with it; {@link #retain} makes one that is not. Values may outlive their
- * strategy.
+ * A tensor, a list, tuple or dictionary of values, one value for each replica, or another kind of data that
+ * runs pass through. Immutable.
+ *
+ * <p>Its memory is freed when it is closed and nothing else holds it: by {@link #close}, with its {@link
+ * ValueScope}, or at the latest by the garbage collector, which is invoked when much memory is held. An item
+ * belongs to the value from which it was taken and is closed with it; {@link #retain} returns one that is
+ * not. Values may outlive their strategy.
  */
 public final class Value extends NativeObject {
     private static final long OVERHEAD_BYTES = 256; // of the smallest value
@@ -80,7 +82,7 @@ public final class Value extends NativeObject {
         return handle;
     }
 
-    /** A copy of a tensor, row-major. */
+    /** Creates a value from a row-major copy of a tensor. */
     public static Value createTensor(Strategy strategy, Tensor tensor) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -90,7 +92,7 @@ public final class Value extends NativeObject {
         }
     }
 
-    /** A value in the tensor's own memory, which must not change while the value is there. */
+    /** Creates a value that uses the tensor's own memory, which must not change while the value exists. */
     public static Value wrapTensor(Strategy strategy, Tensor tensor) {
         Objects.requireNonNull(tensor, "tensor");
         return keeping(tensor,
@@ -98,7 +100,10 @@ public final class Value extends NativeObject {
                                 uses.of(strategy, "strategy"), uses.tensor(tensor, "tensor"), token, out));
     }
 
-    /** An object of the program's, passed through runs and merging: what libdist has no kind for. */
+    /**
+     * Creates a value that holds any object of the program, for data of a kind that libdist does not have. It
+     * is passed through runs and merging.
+     */
     public static Value wrapObject(Strategy strategy, Object object) {
         Objects.requireNonNull(object, "object");
         return keeping(object,
@@ -184,45 +189,52 @@ public final class Value extends NativeObject {
     }
 
     /**
-     * A value of R components, items.get(r) for replica r; wherever a replica receives it, it finds its own.
+     * Creates a value with R components, items.get(r) for replica r. Each replica that receives the value
+     * finds only its own component.
      */
     public static Value createPerReplica(Strategy strategy, List<Value> items) {
         return of(strategy, items, DistModule::dist_value_create_per_replica);
     }
 
-    /** As {@link #createPerReplica}, for components that the caller knows to be equal. */
+    /**
+     * Creates a value with R components that the caller knows to be equal. Otherwise like {@link
+     * #createPerReplica}.
+     */
     public static Value createMirrored(Strategy strategy, List<Value> items) {
         return of(strategy, items, DistModule::dist_value_create_mirrored);
     }
 
-    /** A list of values. */
+    /** Creates a list of values. */
     public static Value createList(Strategy strategy, List<Value> items) {
         return of(strategy, items, DistModule::dist_value_create_list);
     }
 
-    /** A list of the other kind: replicas that give a list and a tuple do not agree. */
+    /**
+     * Creates a tuple of values. A tuple is like a list, but the two are different structures: replicas that
+     * return one of each disagree.
+     */
     public static Value createTuple(Strategy strategy, List<Value> items) {
         return of(strategy, items, DistModule::dist_value_create_tuple);
     }
 
-    /** As {@link #createTuple(Strategy, List)}. */
+    /** Same as {@link #createTuple(Strategy, List)}. */
     public static Value createTuple(Strategy strategy, Value... items) {
         return createTuple(strategy, Arrays.asList(Objects.requireNonNull(items, "items")));
     }
 
-    /** A dictionary; its keys come back sorted by their bytes. */
+    /** Creates a dictionary. Its items are sorted by the bytes of their keys. */
     public static Value createDict(Strategy strategy, Map<String, Value> entries) {
         byte[][] keys = entries.keySet().stream().map(Texts::bytes).toArray(byte[][] ::new);
         return of(strategy, List.copyOf(entries.values()),
                 (s, items, n, out) -> DistModule.dist_value_create_dict(s, keys, items, n, out));
     }
 
-    /** Nothing, as a value of its own: as the result of every replica it merges to itself. */
+    /** Creates a value of kind NONE. If all replicas return NONE, the merged result is NONE too. */
     public static Value createNone(Strategy strategy) {
         return of(strategy, List.of(), (s, items, n, out) -> DistModule.dist_value_create_none(s, out));
     }
 
-    /** A text: passed through runs and merging, never computed with. */
+    /** Creates a text value, which is passed through runs and merged, but never computed with. */
     public static Value createText(Strategy strategy, String text) {
         byte[] bytes = Texts.bytes(text, "text");
         return of(
@@ -230,15 +242,16 @@ public final class Value extends NativeObject {
     }
 
     /**
-     * One thing made of several tensors: INDEXED_SLICES (values, indices, dense shape or nothing), RAGGED
-     * (values, row splits from the outside in) or SPARSE (indices, values, dense shape).
+     * Creates one value that consists of several tensors: INDEXED_SLICES (values, indices, and a dense shape
+     * or a NONE value), RAGGED (values, and row splits with the outermost first) or SPARSE (indices, values,
+     * dense shape).
      */
     public static Value createComposite(Strategy strategy, ValueKind kind, List<Value> parts) {
         return of(strategy, Objects.requireNonNull(parts, "parts"),
                 (s, items, n, out) -> DistModule.dist_value_create_composite(s, kind.code, items, n, out));
     }
 
-    /** A variable as a value, to pass it to a run; it keeps the variable's memory. */
+    /** Creates a value that refers to a variable, to pass it to a run. It keeps the variable's memory. */
     public static Value createVariable(Variable variable) {
         return variable.ask(handle -> {
             long[] out = new long[1];
@@ -248,9 +261,10 @@ public final class Value extends NativeObject {
     }
 
     /**
-     * A value of what a function makes for each replica, one after another on this thread.
+     * Creates a distributed value whose components a function creates, called for one replica after another
+     * on this thread.
      *
-     * @throws X what the function threw
+     * @throws X the exception that the function threw
      */
     public static <X extends Exception> Value fromFunction(Strategy strategy, ValueFunction<X> fn) throws X {
         Objects.requireNonNull(fn, "fn");
@@ -265,22 +279,22 @@ public final class Value extends NativeObject {
                         -> DistModule.dist_values_from_function(uses.of(strategy, "strategy"), token, out));
     }
 
-    /** Another hold on the same value, with an end of its own. */
+    /** Returns a new reference to the same value, which is closed separately. */
     public Value retain() {
         return ask(handle -> taken(DistModule.dist_value_retain(handle)));
     }
 
-    /** What it is. */
+    /** Returns the kind of the value. */
     public ValueKind kind() {
         return ValueKind.of(askInt(DistModule::dist_value_kind));
     }
 
-    /** How many items: components, entries, parts; 0 for all else. */
+    /** Returns the number of items: components, entries or parts; 0 for other kinds. */
     public int size() {
         return askInt(handle -> (int) DistModule.dist_value_size(handle));
     }
 
-    /** Item {@code index}: a component, an entry, a part. */
+    /** Returns item {@code index}: a component, an entry or a part. */
     public Value item(int index) {
         Value item = ask(handle -> item(DistModule.dist_value_item(handle, index)));
         if (item == null || index < 0) {
@@ -289,17 +303,17 @@ public final class Value extends NativeObject {
         return item;
     }
 
-    /** All items. */
+    /** Returns all items. */
     public List<Value> items() {
         return IntStream.range(0, size()).mapToObj(this::item).toList();
     }
 
-    /** The key of item {@code index} of a dictionary; null where there is none. */
+    /** Returns the key of item {@code index} of a dictionary; null if there is none. */
     public String key(int index) {
         return ask(handle -> Texts.of(DistModule.dist_value_key(handle, index)));
     }
 
-    /** The entry of a dictionary under a key; null where there is none. */
+    /** Returns the item of a dictionary with the given key; null if there is none. */
     public Value get(String key) {
         byte[] bytes = Texts.bytes(key, "key");
         return ask(handle -> item(DistModule.dist_value_get(handle, bytes)));
@@ -315,9 +329,10 @@ public final class Value extends NativeObject {
     }
 
     /**
-     * The tensor that it is, in libdist's memory: to be read. Of a variable, replica 0's copy.
+     * Returns the value's tensor in libdist's memory, which must not be written. For a variable, this is
+     * replica 0's copy.
      *
-     * @throws DistException INVALID_ARGUMENT it is none; the message says what it is
+     * @throws DistException INVALID_ARGUMENT the value is not a tensor; the message states its kind
      */
     public Tensor tensor() {
         return ask(handle -> {
@@ -327,7 +342,7 @@ public final class Value extends NativeObject {
         });
     }
 
-    /** How a SHARDED value is divided over logical devices. */
+    /** Returns how a SHARDED value is divided over logical devices. */
     public Partition partition() {
         dist_partition raw = new dist_partition();
         try {
@@ -343,13 +358,13 @@ public final class Value extends NativeObject {
     /**
      * A part of a tensor.
      *
-     * @param begin where in the whole it begins, in each dimension
-     * @param tensor a view into the whole
+     * @param begin position in the whole tensor at which it begins, in each dimension
+     * @param tensor a view into the whole tensor
      */
     public record Shard(long[] begin, Tensor tensor) {}
 
     /**
-     * What a logical device has of a SHARDED value.
+     * Returns the part of a SHARDED value that a logical device has.
      *
      * @throws DistException NOT_FOUND the tensor is assigned to another logical device
      */
@@ -375,22 +390,25 @@ public final class Value extends NativeObject {
         }
     }
 
-    /** The variable that it is, if it is one. */
+    /** Returns the variable that the value refers to, if any. */
     public Optional<Variable> variable() {
         return ask(handle -> Variable.found(DistModule.dist_value_variable(handle)));
     }
 
-    /** The variable that it is, or is a copy of, as {@link Strategy#localResults} gives them. */
+    /**
+     * Returns the variable that the value refers to, or of which it is a copy (as returned by {@link
+     * Strategy#localResults}), if any.
+     */
     public Optional<Variable> container() {
         return ask(handle -> Variable.found(DistModule.dist_value_container(handle)));
     }
 
-    /** The text that it is; null: it is none. */
+    /** Returns the text of a text value; null for other kinds. */
     public String text() {
         return ask(handle -> Texts.of(DistModule.dist_value_text(handle)));
     }
 
-    /** The object that it wraps; null: none. */
+    /** Returns the object that the value holds; null for other kinds. */
     public Object object() {
         return ask(handle -> {
             long token = DistModule.dist_value_object(handle);
@@ -398,18 +416,20 @@ public final class Value extends NativeObject {
         });
     }
 
-    /** On one line, the same on every machine: "PerReplica: 0: f32 1, 1: f32 2". */
+    /**
+     * Returns the value as text, on one line, identically on every machine: "PerReplica: 0: f32 1, 1: f32 2".
+     */
     public String describe() {
         return written(Text::describe_value);
     }
 
-    /** As {@link #describe}; "closed" where it is. */
+    /** Returns the same text as {@link #describe}; "closed" if the value is closed. */
     @Override
     public String toString() {
         return owner.isClosed() ? "closed" : describe();
     }
 
-    /** Whether both are the same value of libdist's: what merging goes by. */
+    /** Returns whether both are references to the same native value. Merging uses this identity. */
     @Override
     public boolean equals(Object other) {
         return other instanceof Value && ((Value) other).handle == handle;

@@ -3,12 +3,12 @@
 package org.libdist;
 
 /**
- * Makes one replica's component, see {@link Value#fromFunction}.
+ * Creates the component of one replica; see {@link Value#fromFunction}.
  *
- * @param <X> what it may throw; of a lambda the compiler finds it out
+ * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface ValueFunction<X extends Exception> {
-    /** Returns the component, or null: nothing. */
+    /** Returns the component, or null for none. */
     Value make(int replica, int numReplicas) throws X;
 }

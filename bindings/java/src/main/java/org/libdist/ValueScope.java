@@ -10,8 +10,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Closes many values at once: what this thread makes, or gets of libdist, while the scope is the innermost
- * open one. For try-with-resources; scopes end in the reverse order of their beginning.
+ * Closes many values at once: those that this thread creates or receives from libdist while the scope is its
+ * innermost open one. Use it in a try-with-resources statement; scopes must be closed in the reverse order.
  *
  * <pre>{@code
  * try (ValueScope scope = new ValueScope()) {
@@ -21,7 +21,7 @@ import java.util.Set;
  * } // all others are closed
  * }</pre>
  *
- * The arguments that a function is lent are closed when it returns, whatever scope there is.
+ * <p>The arguments that a function receives are closed when it returns, independently of scopes.
  */
 public final class ValueScope implements AutoCloseable {
     private static final ThreadLocal<ValueScope> INNERMOST = new ThreadLocal<>();
@@ -50,14 +50,14 @@ public final class ValueScope implements AutoCloseable {
         values.remove(value);
     }
 
-    /** How many values it would close now. */
+    /** Returns the number of values that the scope would close now. */
     public int size() {
         return values.size();
     }
 
     /**
-     * Takes a value out of this scope, of an item the value that it belongs to: the next outer scope closes
-     * it, or, where there is none, its owner.
+     * Removes a value from this scope; for an item, the value to which it belongs. The next outer scope
+     * closes it, or its owner if there is no outer scope.
      */
     public Value keep(Value value) {
         Value whole = Objects.requireNonNull(value, "value").whole();
@@ -71,10 +71,10 @@ public final class ValueScope implements AutoCloseable {
     }
 
     /**
-     * Closes its values; nothing on a closed scope.
+     * Closes the values of the scope. Does nothing if the scope is closed.
      *
-     * @throws DistException FAILED_PRECONDITION another thread's, or a scope that was opened later is still
-     *         open
+     * @throws DistException FAILED_PRECONDITION called on another thread, or a scope that was opened later is
+     *         still open
      */
     @Override
     public void close() {

@@ -11,7 +11,7 @@ import org.libdist.internal.DistModule;
 import org.libdist.internal.Text;
 import org.libdist.internal.dist_drift;
 
-/** A tensor that outlives runs, with one copy for each replica, or one that all share. */
+/** A tensor that outlives runs, with one copy for each replica or one copy for all. */
 public final class Variable extends NativeObject {
     /** One object for one variable, however it is come by: closing it must be seen by all. */
     private static final ConcurrentMap<Long, WeakReference<Variable>> LIVE = new ConcurrentHashMap<>();
@@ -20,7 +20,7 @@ public final class Variable extends NativeObject {
         super(owner);
     }
 
-    /** A variable whose copies are all equal to {@code initial}. */
+    /** Creates a variable whose copies all equal {@code initial}. */
     public static Variable create(Strategy strategy, Tensor initial, VariableOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -30,16 +30,16 @@ public final class Variable extends NativeObject {
         }
     }
 
-    /** As {@link #create(Strategy, Tensor, VariableOptions)}, with the options' defaults and a name. */
+    /** Same as {@link #create(Strategy, Tensor, VariableOptions)}, with default options and a name. */
     public static Variable create(Strategy strategy, String name, Tensor initial) {
         return create(strategy, initial, VariableOptions.DEFAULT.name(name));
     }
 
     /**
-     * As {@link #create(Strategy, Tensor, VariableOptions)}, with what a function gives; it is called once,
-     * here.
+     * Same as {@link #create(Strategy, Tensor, VariableOptions)}, with an initial value that a function
+     * creates. It is called once, during this call.
      *
-     * @throws X what the function threw
+     * @throws X the exception that the function threw
      */
     public static <X extends Exception> Variable create(
             Strategy strategy, InitialFunction<X> initial, VariableOptions options) throws X {
@@ -109,44 +109,45 @@ public final class Variable extends NativeObject {
         return variable;
     }
 
-    /** Its name. */
+    /** Returns the name of the variable. */
     public String name() {
         return ask(handle -> Texts.of(DistModule.dist_variable_name(handle)));
     }
 
-    /** "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable". */
+    /** Returns "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable". */
     public String variableClass() {
         return ask(handle -> Texts.of(DistModule.dist_variable_class(handle)));
     }
 
     /**
-     * When its copies are brought together: AUTO has become what the strategy chose, where it had a choice.
+     * Returns when the copies are combined. If the option was AUTO, this is the strategy's choice, if it had
+     * one.
      */
     public Synchronization synchronization() {
         return Synchronization.of(askInt(DistModule::dist_variable_synchronization));
     }
 
-    /** What assignments inside replicas do. */
+    /** Returns how values that replicas assign are combined. */
     public Aggregation aggregation() {
         return Aggregation.of(askInt(DistModule::dist_variable_aggregation));
     }
 
-    /** Whether it is for training to change. */
+    /** Returns whether the variable is trainable. */
     public boolean trainable() {
         return askInt(DistModule::dist_variable_trainable) != 0;
     }
 
-    /** How many copies: one for each replica, or one. */
+    /** Returns the number of copies: one per replica, or one. */
     public int numCopies() {
         return askInt(DistModule::dist_variable_num_copies);
     }
 
-    /** The name of a copy: "w", "w/replica_1" ...; "" where there is no such copy. */
+    /** Returns the name of a copy: "w", "w/replica_1" and so on; "" if there is no such copy. */
     public String copyName(int copy) {
         return ask(handle -> Texts.of(DistModule.dist_variable_copy_name(handle, copy)));
     }
 
-    /** The device that a copy is on. */
+    /** Returns the device of a copy. */
     public String device(Strategy strategy, int copy) {
         try (Uses uses = new Uses()) {
             byte[][] out = new byte[1][];
@@ -155,7 +156,7 @@ public final class Variable extends NativeObject {
         }
     }
 
-    /** Whether this strategy made a variable, or the variable that a value is a copy of. */
+    /** Returns whether this strategy created a variable, or the variable of which a value is a copy. */
     public static boolean createdInScope(Strategy strategy, Value variable) {
         try (Uses uses = new Uses()) {
             int[] out = new int[1];
@@ -166,8 +167,8 @@ public final class Variable extends NativeObject {
     }
 
     /**
-     * What replica {@code replicaId} has of the variable: its own copy, or the one that all share, in place.
-     * A replica may write to its own; that all copies stay equal is then its affair.
+     * Returns a view of the copy that a replica uses: its own copy, or the one that all replicas share. A
+     * replica may write to its own copy. It is then responsible for keeping all copies equal.
      */
     public Tensor component(int replicaId) {
         return ask(handle -> {
@@ -186,7 +187,7 @@ public final class Variable extends NativeObject {
         }
     }
 
-    /** Its value as the cross-replica context sees it, as a new tensor. */
+    /** Returns the variable's value in cross-replica context, as a new tensor. */
     public Value read(Strategy strategy) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
@@ -195,7 +196,10 @@ public final class Variable extends NativeObject {
         }
     }
 
-    /** Assigns to every copy: a tensor to all, a per-replica or mirrored value to each its own. */
+    /**
+     * Assigns to every copy. A tensor is assigned to all copies; a per-replica or mirrored value assigns each
+     * component to the copy of its replica.
+     */
     public void assign(Strategy strategy, Assign how, Value value) {
         try (Uses uses = new Uses()) {
             DistModule.dist_variable_assign(
@@ -203,7 +207,10 @@ public final class Variable extends NativeObject {
         }
     }
 
-    /** Changes rows of every copy: indexed slices for all, or per-replica ones. */
+    /**
+     * Changes rows of every copy. Indexed slices apply to all copies; the components of a per-replica value
+     * apply to the copies of their replicas.
+     */
     public void scatter(Strategy strategy, Scatter how, Value slices) {
         try (Uses uses = new Uses()) {
             DistModule.dist_variable_scatter(
@@ -212,10 +219,10 @@ public final class Variable extends NativeObject {
     }
 
     /**
-     * Checks that the copies are still equal, to the bit, those of all workers, each of which calls it.
+     * Checks that the copies, of all workers, are equal to the bit. All workers must call it.
      *
-     * @throws DistException DATA_LOSS they are not: it has the replica, and the two elements as expected and
-     *         received
+     * @throws DistException DATA_LOSS the copies differ; the exception has the replica, and the two elements
+     *         as expected and received
      */
     public Drift checkDrift(Strategy strategy) {
         dist_drift out = new dist_drift();
@@ -228,12 +235,15 @@ public final class Variable extends NativeObject {
         }
     }
 
-    /** On one line: {@code MirroredVariable: 0: "w" f32[2] [1, 2], 1: "w/replica_1" f32[2] [1, 2]}. */
+    /**
+     * Returns the copies as text, on one line: {@code MirroredVariable: 0: "w" f32[2] [1, 2], 1:
+     * "w/replica_1" f32[2] [1, 2]}.
+     */
     public String describe() {
         return written(Text::describe_variable);
     }
 
-    /** As {@link #describe}; "closed" where it is. */
+    /** Returns the same text as {@link #describe}; "closed" if the variable is closed. */
     @Override
     public String toString() {
         return owner.isClosed() ? "closed" : describe();

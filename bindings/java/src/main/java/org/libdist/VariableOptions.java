@@ -5,9 +5,12 @@ package org.libdist;
 import java.util.Objects;
 import org.libdist.internal.dist_variable_options;
 
-/** What a variable is made to be. Immutable: each method gives another set of options. */
+/** Options of a variable. Immutable: each method returns a new set of options. */
 public final class VariableOptions {
-    /** "Variable", AUTO, NONE; trainable unless it is synchronized on reading. */
+    /**
+     * The default options: name "Variable", synchronization AUTO, aggregation NONE, and trainable unless it
+     * is synchronized on reading.
+     */
     public static final VariableOptions DEFAULT =
             new VariableOptions(null, Aggregation.NONE, Synchronization.AUTO, null, 0);
 
@@ -26,29 +29,32 @@ public final class VariableOptions {
         this.partitions = partitions;
     }
 
-    /** Its name, for messages and checkpoints. */
+    /** Sets the name, for messages and checkpoints. */
     public VariableOptions name(String name) {
         return new VariableOptions(name, aggregation, synchronization, trainable, partitions);
     }
 
-    /** What assignments inside replicas do. */
+    /** Sets how values that replicas assign are combined. */
     public VariableOptions aggregation(Aggregation aggregation) {
         return new VariableOptions(name, Objects.requireNonNull(aggregation, "aggregation"), synchronization,
                 trainable, partitions);
     }
 
-    /** When the copies are brought together. */
+    /** Sets when the copies are combined. */
     public VariableOptions synchronization(Synchronization synchronization) {
         return new VariableOptions(name, aggregation,
                 Objects.requireNonNull(synchronization, "synchronization"), trainable, partitions);
     }
 
-    /** Whether it is for training to change. */
+    /** Sets whether the variable is trainable. */
     public VariableOptions trainable(boolean trainable) {
         return new VariableOptions(name, aggregation, synchronization, trainable, partitions);
     }
 
-    /** In how many pieces: more than one live on parameter servers, which libdist has not. */
+    /**
+     * Sets the number of pieces. More than one is not supported here: divided variables exist only on
+     * parameter servers.
+     */
     public VariableOptions partitions(int partitions) {
         return new VariableOptions(name, aggregation, synchronization, trainable, partitions);
     }

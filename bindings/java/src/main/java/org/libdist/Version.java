@@ -3,9 +3,9 @@
 package org.libdist;
 
 /**
- * What a replica's run sees of a series: {@link Replica#version}.
+ * The version of a series that a replica's run sees; see {@link Replica#version}.
  *
- * @param content what was published, not to be used after the run
+ * @param content the published object, which must not be used after the run
  * @param number its number
  */
 public record Version<T>(T content, long number) {}

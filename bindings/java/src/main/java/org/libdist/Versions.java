@@ -8,27 +8,29 @@ import java.util.function.Consumer;
 import org.libdist.internal.DistModule;
 
 /**
- * A series of something that all replicas read, weights for example, and that is replaced while they run.
+ * A series of versions of data that all replicas read, such as model weights, and that can be replaced while
+ * they run.
  *
- * <p>All replicas of a run see one version, the latest when the first of them asks, to the end of the run; so do
- * its logical devices. A request is a run of one. A version stays until it is neither the latest nor seen by a
- * run. Any thread may use a series.
+ * <p>All replicas of a run, and their logical devices, see the same version until the run ends: the one that
+ * is latest when the first of them asks. A request counts as a run of one replica. libdist keeps a version
+ * until a newer one is published and no run sees it any more. Any thread may use a series.
  *
- * @param <T> what is published
+ * @param <T> the type of published objects
  */
 public final class Versions<T> extends NativeObject {
     private final Consumer<? super T> release; // null: nothing is done
 
-    /** Without a version. Contents that nobody sees any more are the garbage collector's. */
+    /** Creates an empty series. Contents that no run sees any more are left to the garbage collector. */
     public Versions() {
         this(create(), null);
     }
 
     /**
-     * Without a version.
+     * Creates an empty series.
      *
-     * @param release ends a version that nobody sees any more: called once for each, on the thread that lets go
-     *         of it last; it waits for no request or version, and what it throws is dropped
+     * @param release releases a version that no run sees any more; called once for each, on the thread that
+     *         stops using it last. It must not wait for a request or a version, and exceptions that it throws
+     *         are ignored
      */
     public Versions(Consumer<? super T> release) {
         this(createFor(Objects.requireNonNull(release, "release")), release);
@@ -115,8 +117,8 @@ public final class Versions<T> extends NativeObject {
     }
 
     /**
-     * Makes {@code content} the latest version; also inside a replica, whose run goes on with the version that it
-     * sees.
+     * Makes {@code content} the latest version. It may be called inside a replica, whose run continues with
+     * the version that it sees.
      *
      * @return its number: 1, 2, 3 and so on
      */
@@ -133,22 +135,22 @@ public final class Versions<T> extends NativeObject {
         return number[0];
     }
 
-    /** The number of the latest version; 0: there is none. */
+    /** Returns the number of the latest version; 0 if there is none. */
     public long latest() {
         return ask(DistModule::dist_versions_latest);
     }
 
-    /** As {@link #await(long, Duration)}, without a limit. */
+    /** Same as {@link #await(long, Duration)}, without a limit. */
     public void await(long number) {
         await(number, Duration.ofNanos(-1));
     }
 
     /**
-     * Waits until all versions before {@code number} have been released. Outside the replicas' functions: a run may
-     * see such a version.
+     * Waits until all versions before {@code number} have been released. It cannot be called inside a replica
+     * function, because its run may see such a version.
      *
-     * @param timeout zero: not at all; negative: no limit
-     * @throws DistException DEADLINE_EXCEEDED runs still see some, and the message says which
+     * @param timeout zero means not to wait; a negative value means no limit
+     * @throws DistException DEADLINE_EXCEEDED runs still see some of them, and the message lists them
      */
     public void await(long number, Duration timeout) {
         long nanos = Durations.nanos(timeout, "timeout");
@@ -169,8 +171,8 @@ public final class Versions<T> extends NativeObject {
     }
 
     /**
-     * Gives up the series: the latest version is released when no run sees it any more. Runs that see one may be
-     * under way.
+     * Closes the series. The latest version is released when no run sees it any more. Runs that see a version
+     * may be in progress.
      */
     @Override
     public void close() {

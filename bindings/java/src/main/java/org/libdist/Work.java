@@ -13,11 +13,11 @@ import java.util.concurrent.TimeoutException;
 import org.libdist.internal.DistModule;
 
 /**
- * A collective that is under way; its tensors are libdist's until it has ended. On the thread of the replica
- * that began it get(), join() and isDone() do their part of the work and see its end; on other threads they
- * wait for that. Stages (thenRun() and its like) run when the replica's thread has seen the end, at the
- * latest when its function returns. A work that failed completes with the DistException, which is also the
- * replica's failure.
+ * An asynchronous collective in progress. Its tensors belong to libdist until it has completed. On the thread
+ * of the replica that started it, get(), join() and isDone() do their part of the work and detect its
+ * completion; on other threads they wait for that. Dependent stages, such as those of thenRun(), run when the
+ * replica's thread has detected the completion, at the latest when its function returns. If the work fails,
+ * it completes with a DistException, which is also the replica's failure.
  */
 public final class Work extends CompletableFuture<Void> {
     private final Replica replica;
@@ -80,7 +80,7 @@ public final class Work extends CompletableFuture<Void> {
         }
     }
 
-    /** Asks whether it has ended. */
+    /** Returns whether the work has completed. If there is a part of the work to do, this method does it. */
     @Override
     public boolean isDone() {
         if (isMine()) {
@@ -114,8 +114,9 @@ public final class Work extends CompletableFuture<Void> {
     }
 
     /**
-     * As {@link #get()}. On the replica's thread a peer that does not come in time ends the work, and the
-     * group's rounds of this run with it: that is an ExecutionException with DEADLINE_EXCEEDED.
+     * Same as {@link #get()}, with a timeout. On the replica's thread, if a peer does not arrive in time, the
+     * work ends, and with it the group's rounds of this run: the result is an ExecutionException with
+     * DEADLINE_EXCEEDED.
      */
     @Override
     public Void get(long timeout, TimeUnit unit)
@@ -127,10 +128,10 @@ public final class Work extends CompletableFuture<Void> {
     }
 
     /**
-     * Ends it, and with it all rounds of its group in this run, on every member. Only on the replica's
-     * thread.
+     * Cancels the work, and with it all rounds of its group in this run, on every member. Only possible on
+     * the replica's thread.
      *
-     * @return false: it had ended, or this is another thread
+     * @return false if it had completed, or this is another thread
      */
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
@@ -148,10 +149,10 @@ public final class Work extends CompletableFuture<Void> {
     }
 
     /**
-     * Waits until one of several works of this replica has ended, and gives it.
+     * Waits until one of several works of this replica has completed, and returns it.
      *
-     * @throws CompletionException as that work's join()
-     * @throws CancellationException as that work's join()
+     * @throws CompletionException as the join() method of that work
+     * @throws CancellationException as the join() method of that work
      */
     public static Work any(List<Work> works) {
         for (Work work : works) {
