@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.TPUStrategy.experimental_split_to_logical_devices: the example of its page.
+"""The example from the page of tf.distribute.TPUStrategy.experimental_split_to_logical_devices.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-`model` and `inputs` are the program's own. That `model` runs on every logical device with its part is what the
-decorator above it says, as no compiler divides it.
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+The page leaves `model` and `inputs` to the reader. libdist has no compiler that partitions the model, so the decorator
+of `model` requests that it run on every logical device with its part of the input.
 """
 
 import threading
