@@ -1,32 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The one parser of the public C headers: what they declare, as JSON.
+"""Parses the public C headers and writes their declarations as JSON. All scripts that read the headers use this parser.
 
     api.py [--output FILE] HEADER...
 
-    import api; declared = api.read(path)       of what this wrote, or of a header
+    import api; declared = api.read(path)       the path of a header or of the JSON that this program wrote
 
-A header is read with those of its folder that it includes, where it does, and with its experimental part: what stands
-between `#if defined(DIST_EXPERIMENTAL) ...` and its #endif. What comes out, each once and in the order in which a
-compiler comes to it:
+When a header includes another one from its folder, the parser reads that one in place of the directive. It also reads
+the experimental part between `#if defined(DIST_EXPERIMENTAL) ...` and its #endif. The result lists each declaration
+once, in the order of a compiler:
 
     functions  name, returns, nodiscard, parameters, comment, file, line
     structs    name, fields, comment, file, line
-    callbacks  name, returns, parameters, comment, ...: typedefs of pointers to functions
-    handles    name, comment, ...: structs that only the library knows
-    aliases    name, type, comment, ...: typedefs of numbers
+    callbacks  name, returns, parameters, comment, ...: typedefs of function pointers
+    handles    name, comment, ...: opaque structs
+    aliases    name, type, comment, ...: typedefs of integer types
     enums      constants (name, value, comment), comment, ...
-    macros     name, parameters (None: none are taken), text: without include guards and attributes
+    macros     name, parameters (None for object-like macros), text; without include guards and attributes
 
-All of them have `file`, `line` and `experimental`: whether only programs with DIST_EXPERIMENTAL see it.
+Each has `file`, `line` and `experimental`. The latter is true if only programs with DIST_EXPERIMENTAL see the
+declaration.
 
-A parameter, field or result has its type in four parts: `type` (the name, without const), `const` (of what is
-pointed to), `pointers` (how many stars), and `text`, all of it as C has it. A field may also have `size` (of an
-array) or `function` (returns, parameters: a pointer to a function). A comment has `text`, and in a doc block
-(`/** */`) `fields`: Context, Blocks, Owns, Errors, Since and the like, each with its text.
+The type of a parameter, field or result has four parts: `type` (the name without const), `const` (whether the
+pointed-to type is const), `pointers` (the number of stars), and `text`, the complete C type. A field may also have
+`size` (of an array) or `function` (returns and parameters of a function pointer). A comment has `text`. A doc block
+(`/** */`) also has `fields`: Context, Blocks, Owns, Errors, Since and so on, each with its text.
 
-The parser knows the C that the headers are written in and no more: what it does not understand is an error, with
-file and line, never left out.
+The parser supports only the subset of C that the headers use. It reports everything else as an error with file and line
+and never skips it.
 """
 import argparse
 import json
@@ -46,12 +47,12 @@ EXPERIMENTAL = re.compile(r"#if defined\(DIST_EXPERIMENTAL\)")
 SECTION = re.compile(r"/\* ---- .*-* ?\*/")
 FILE = re.compile(r"/\*\*\s*\* @(file|mainpage)\b")
 FIELD = re.compile(r"(\w+) +(\S.*)")
-HINTS = "experimental_hints.h"  # declares nothing that a program may use
+HINTS = "experimental_hints.h"  # it declares nothing that a program may use
 ATTRIBUTES = {"DIST_API", "DIST_NODISCARD"}
 
 
 class Error(Exception):
-    """What the parser does not understand, and where it stands."""
+    """Syntax that the parser does not support, with its file and line."""
 
 
 class Token:
@@ -60,7 +61,7 @@ class Token:
 
 
 def tokens_of(name, text):
-    """The header without what only a C++ compiler sees."""
+    """Splits a header into tokens, without the parts for C++ compilers."""
     at, line, skipping, found = 0, 1, 0, []
     while at < len(text):
         match = TOKEN.match(text, at)
@@ -81,7 +82,7 @@ def tokens_of(name, text):
 
 
 def comment_of(token):
-    """A comment's text without its frame, and a doc block's fields."""
+    """Returns a comment's text without its delimiters, and the fields of a doc block."""
     if token is None:
         return None
     block = token.text.startswith("/**")
@@ -94,7 +95,7 @@ def comment_of(token):
 
 
 def doc_fields(lines):
-    """A field begins with a capital at the line's start and goes on in the lines that are further in."""
+    """Extracts the fields. A field starts with its capitalized name; the following indented lines continue it."""
     fields, name = {}, None
     for line in lines:
         match = FIELD.fullmatch(line) if line[:1].isupper() else None
@@ -112,7 +113,7 @@ class Parser:
     def __init__(self, path, found, seen):
         self.path, self.name, self.found, self.seen = path, path.name, found, seen
         self.tokens, self.at = tokens_of(self.name, path.read_text(encoding="utf-8")), 0
-        # Of each #if that is open, whether it is that of the experimental part.
+        # For each open #if: whether it guards the experimental part.
         self.conditions = []
 
     # ---- Tokens ----
@@ -122,7 +123,7 @@ class Parser:
         raise Error(f"{self.name}:{token.line}: {what}, found {token.text[:60]!r}")
 
     def peek(self, ahead=0):
-        """The next token that is no comment, or None."""
+        """Returns the next token that is not a comment, or None."""
         at = self.at
         while at < len(self.tokens):
             if self.tokens[at].kind != "comment":
@@ -157,7 +158,7 @@ class Parser:
         return self.next().text
 
     def trailing(self, line):
-        """The comment behind what ended on `line`."""
+        """Returns the comment that follows on the same line, or None."""
         if self.at < len(self.tokens):
             token = self.tokens[self.at]
             if token.kind == "comment" and token.line == line:
@@ -166,7 +167,7 @@ class Parser:
         return None
 
     def leading(self):
-        """The comment before the next token, if one stands there. The head of a section or a file is no comment of it."""
+        """Returns the comment before the next token, or None. Headings of sections and files do not count."""
         last = None
         while self.at < len(self.tokens) and self.tokens[self.at].kind == "comment":
             last = self.tokens[self.at]
@@ -178,7 +179,7 @@ class Parser:
     # ---- Types ----
 
     def type(self):
-        """`const char *const *`, up to the declared name."""
+        """Parses a type such as `const char *const *`, up to the declared name."""
         words = []
         while not words or words[-1] in ("const", "struct", "unsigned", "signed"):
             if self.peek() is None or self.peek().kind != "word":
@@ -205,7 +206,7 @@ class Parser:
             self.take(",")
 
     def function_pointer(self, returns):
-        """`(*name)(parameters)` behind the result's type."""
+        """Parses `(*name)(parameters)` after the return type."""
         self.take("(")
         self.take("*")
         name = self.word()
@@ -358,30 +359,30 @@ def parse_once(path, found, seen):
 
 
 def parse(paths):
-    """What the headers declare."""
+    """Returns the declarations of the headers."""
     kinds = ("functions", "structs", "callbacks", "handles", "aliases", "enums", "macros")
     found, seen = {kind: [] for kind in kinds}, set()
     for path in map(pathlib.Path, paths):
         parse_once(path, found, seen)
-    # `struct dist_x;` and a typedef of it are one handle.
+    # `struct dist_x;` and a typedef of it are the same handle.
     found["handles"] = list({one["name"]: one for one in found["handles"]}.values())
     return found
 
 
 def read(path):
-    """What this wrote into a file, or what a header declares."""
+    """Reads the JSON that this program wrote, or parses a header."""
     path = pathlib.Path(path)
     return json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else parse([path])
 
 
 def names(found):
-    """All that is declared, by name."""
+    """Returns the names of all declarations."""
     named = {one["name"] for kind in found if kind != "enums" for one in found[kind]}
     return named | {one["name"] for enum in found["enums"] for one in enum["constants"]}
 
 
 def is_of_replica(function):
-    """Whether its first parameter is the replica that calls it."""
+    """Returns whether the first parameter is the calling replica."""
     first = (function["parameters"] or [None])[0]
     return first is not None and first["type"] == "dist_replica" and not first["const"]
 

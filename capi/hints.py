@@ -46,10 +46,10 @@ int dist_experimental_function() DIST_EXPERIMENTAL_HINT;
 
 
 def text_of(found):
-    """The header, for what api.parse() found."""
+    """Returns the text of the header for the result of api.parse()."""
     functions = {one["name"] for one in found["functions"] if one["experimental"]}
     kinds = ("structs", "callbacks", "aliases", "handles")
-    # Others than libdist's, such as DLPack's, may come from elsewhere.
+    # Skip types of other projects, such as DLPack: a program may get them from elsewhere.
     types = {one["name"] for kind in kinds for one in found[kind] if one["experimental"]}
     types = {name for name in types if name.startswith("dist_")}
     define = [f"#define {name} dist_experimental_type" for name in sorted(types)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program by which tf.distribute documents batch_reduce_to, in C. Run as `batch_reduce_to [REPLICAS]`
-// (2); with one replica the strategy is one-device. It prints the variable's copies: 2.0 2.0 on two
-// replicas, 1.0 on one.
+// The example of batch_reduce_to() from the tf.distribute documentation, in C. Run it as `batch_reduce_to
+// [REPLICAS]` (default 2). With one replica it uses a one-device strategy. It prints every copy of the
+// variable: 2.0 2.0 with two replicas, 1.0 with one.
 //
 //     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], ...)
 //     with strategy.scope():
@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// var.assign(value), on one copy of the variable.
+// Does var.assign(value) on one copy of the variable.
 static dist_status assign(dist_tensor *copy, dist_value *args, void *user_data) {
   (void)user_data;
   dist_tensor value;
@@ -29,7 +29,7 @@ static dist_status assign(dist_tensor *copy, dist_value *args, void *user_data) 
   return status;
 }
 
-// merge_fn: once for all replicas; args is the list (value of every replica, var).
+// merge_fn: libdist calls it once for all replicas. args is the list (values of all replicas, var).
 static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value **out_result,
                          void *user_data) {
   (void)out_result;
@@ -48,7 +48,7 @@ static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *
   return status;
 }
 
-// step_fn: on every replica; args is the list (v).
+// step_fn: runs on every replica. args is the list (v).
 static dist_status step(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
                         void *user_data) {
   (void)kwargs;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolution network over images that are split in space: each logical device has a tile of every image,
-// and before each convolution the tiles bring one another the pixels beyond their edges, their halos.
-// The result has the bits of the unpartitioned run.
+// A convolutional network on images that are split spatially. Each logical device holds one tile of every
+// image. Before each convolution, neighbouring tiles exchange the pixels along their edges (halo exchange).
+// The result is bitwise identical to that of the unpartitioned network.
 //
-//     conv_split DIGITS.csv [ROWS COLUMNS]      of tiles, 2 x 4; examples/data/digits.csv
+//     conv_split DIGITS.csv [ROWS COLUMNS]
+//
+// The grid of tiles is 2 x 4 by default. Use examples/data/digits.csv as the data.
 #define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
@@ -12,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Images are [IMAGES, rows, columns, channels]; each is a square of SIDE x SIDE digits.
+// Images have the shape [IMAGES, rows, columns, channels]. Each one is a square of SIDE x SIDE digits.
 enum { IMAGES = 4, DIGIT = 8, SIDE = 8, PIXELS = SIDE * DIGIT, MOST_DEVICES = 64 };
 
-// A convolution of size x size, max(0, x), and the largest of pool x pool.
+// A size x size convolution, followed by ReLU and a pool x pool max pooling.
 typedef struct {
   int64_t size, in, out, pool;
 } layer;
@@ -24,15 +26,16 @@ enum { LAYERS = sizeof layers / sizeof layers[0] };
 
 typedef struct {
   float *weights[LAYERS];  // [size, size, in, out]
-  int64_t parts[4];        // into how many tiles each dimension is split
-  int exchange;            // 0: tiles see zeros beyond their edges instead of their neighbours
+  int64_t parts[4];        // the number of tiles along each dimension
+  int exchange;            // 0 = do not exchange halos: tiles see zeros beyond their edges
 } network;
 
 static int64_t elements_of(const dist_tensor *t) {
   return t->shape[0] * t->shape[1] * t->shape[2] * t->shape[3];
 }
 
-// A row-major image of zeros; its shape is the caller's array. NULL data: no memory.
+// Allocates a row-major image of zeros. `shape` stays the caller's and must outlive it. On failure, data is
+// NULL.
 static dist_tensor make_image(int64_t *shape, int64_t rows, int64_t columns, int64_t channels) {
   const int64_t sizes[] = {IMAGES, rows, columns, channels};
   memcpy(shape, sizes, sizeof sizes);
@@ -41,7 +44,7 @@ static dist_tensor make_image(int64_t *shape, int64_t rows, int64_t columns, int
   return image;
 }
 
-// The image in the middle of a larger one of zeros. It may be a view: rows apart, pixels side by side.
+// Copies the image into the middle of a larger one of zeros. Its rows may have gaps, its pixels may not.
 static void pad(const dist_tensor *in, int64_t width, dist_tensor *out) {
   const int64_t row = in->shape[2] * in->shape[3];
   for (int64_t n = 0; n < IMAGES; n++) {
@@ -54,7 +57,7 @@ static void pad(const dist_tensor *in, int64_t width, dist_tensor *out) {
   }
 }
 
-// The tile with the pixels around it: its neighbours', and zeros around the whole image.
+// The tile with a border of `width` pixels: the neighbours' pixels, or zeros at the edges of the whole image.
 static dist_status surround(const network *net, dist_replica *device, const dist_tensor *tile, int64_t width,
                             dist_tensor *out) {
   if (!net->exchange) {
@@ -71,7 +74,7 @@ static dist_status surround(const network *net, dist_replica *device, const dist
   return dist_halo_exchange(device, tile, &halo, out, NULL);
 }
 
-// One pixel of the result; every sum has one order, wherever the pixel lies.
+// Computes one output pixel. The order of its sum does not depend on its position.
 static void convolve_pixel(const layer *l, const float *weights, const dist_tensor *in, int64_t image,
                            int64_t row, int64_t column, float *out) {
   float sums[16] = {0};
@@ -84,11 +87,11 @@ static void convolve_pixel(const layer *l, const float *weights, const dist_tens
           sums[o] += values[c] * weights[((i * l->size + j) * l->in + c) * l->out + o];
     }
   }
-  for (int64_t o = 0; o < l->out; o++)  // of a pool's pixels the largest stays
+  for (int64_t o = 0; o < l->out; o++)  // max pooling: keep the largest value
     if (sums[o] > out[o]) out[o] = sums[o];
 }
 
-// `out` begins as zeros.
+// Writes the layer's results to `out`, which must contain zeros.
 static void run_layer(const layer *l, const float *weights, const dist_tensor *in, dist_tensor *out) {
   for (int64_t n = 0; n < IMAGES; n++) {
     for (int64_t r = 0; r < out->shape[1] * l->pool; r++) {
@@ -100,7 +103,8 @@ static void run_layer(const layer *l, const float *weights, const dist_tensor *i
   }
 }
 
-// The whole network on a tile, or without a device on everything. out->data is the caller's: free().
+// Runs the whole network on a tile, or on complete images if device is NULL. The caller frees out->data with
+// free().
 static dist_status run_network(const network *net, dist_replica *device, const dist_tensor *images,
                                int64_t *out_shape, dist_tensor *out) {
   int64_t shapes[2][4], padded_shape[4];
@@ -123,7 +127,7 @@ static dist_status run_network(const network *net, dist_replica *device, const d
   return status;
 }
 
-// On a logical device; args is the list (its tile of the images).
+// Runs on a logical device. args is the list (its tile of the images).
 static dist_status run_tile(dist_replica *device, dist_value *args, dist_value *kwargs,
                             dist_value **out_result, void *user_data) {
   (void)kwargs;
@@ -136,7 +140,7 @@ static dist_status run_tile(dist_replica *device, dist_value *args, dist_value *
   return status;
 }
 
-// On the replica: the results are joined as the images are split.
+// Runs on the replica: splits the images, runs the devices, and joins the results in the same layout.
 static dist_status run_split(dist_replica *replica, dist_value *args, dist_value *kwargs,
                              dist_value **out_result, void *user_data) {
   (void)kwargs;
@@ -174,7 +178,7 @@ static dist_status make_strategy(int32_t rows, int32_t columns, dist_strategy **
   return status;
 }
 
-// Lines of 64 pixels from 0 to 16, and a class, which is not needed here.
+// Each line has 64 pixels from 0 to 16 and a class, which is ignored.
 static int load_images(const char *path, float *images) {
   FILE *file = fopen(path, "r");
   int good = file != NULL;
@@ -190,7 +194,7 @@ static int load_images(const char *path, float *images) {
   return good;
 }
 
-// Weights between -1 / fan-in and 1 / fan-in by a small generator; a trained network would load its own.
+// Pseudorandom weights between -1 / fan-in and 1 / fan-in. A real program would load trained ones.
 static int make_weights(network *net) {
   uint32_t state = 1;
   for (int k = 0; k < LAYERS; k++) {
@@ -205,7 +209,7 @@ static int make_weights(network *net) {
   return 1;
 }
 
-// How many numbers of the split run have other bits than the unpartitioned one's.
+// Counts the results of the split run that differ in any bit from those of the unpartitioned run.
 static dist_status compare(dist_strategy *strategy, network *net, const dist_tensor *images,
                            const dist_tensor *expected, int64_t *out_wrong) {
   dist_value *value = NULL, *args = NULL, *output = NULL;
@@ -256,7 +260,7 @@ int main(int argc, char **argv) {
     net.parts[1] = strtol(argv[2], NULL, 10);
     net.parts[2] = strtol(argv[3], NULL, 10);
   }
-  // Pools must not straddle two tiles.
+  // A pooling window must not straddle two tiles.
   const int fits = net.parts[1] > 0 && net.parts[2] > 0 && PIXELS / 4 % net.parts[1] == 0 &&
                    PIXELS / 4 % net.parts[2] == 0 && net.parts[1] * net.parts[2] <= MOST_DEVICES;
   if ((argc != 2 && argc != 4) || !fits || !load_images(argv[1], pixels)) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training that goes on when workers die, and when they come back. Each step is the sum over 12 micro-batches, whoever works
- * on them, in exact arithmetic: so the weights are the same to the last bit, whatever happens on the way.
+ * Training that survives killed workers and takes them back when they restart. Each step sums the gradients
+ * of 12 micro-batches in exact arithmetic, so the weights do not depend on which worker computes which
+ * micro-batch: they are the same to the last bit, whichever workers fail.
  *
  *     dist-launch -n 3 --replicas 2 --restarts 5 -- build/examples/elastic /tmp/elastic.ckpt
- *     kill -9 ...                        in another terminal: any process but worker 0, at any time
+ *     kill -9 ...        in another terminal, at any time: any process except worker 0
  */
 #define DIST_EXPERIMENTAL
 #include <dist/dist.h>
@@ -16,8 +17,8 @@ enum { MICRO_BATCHES = 12, ROWS = 64, WEIGHTS = 8, VARIABLES = 2 };
 
 typedef struct training {
   dist_strategy *strategy;
-  dist_variable *variables[VARIABLES]; /* the weights, and how many steps have been made */
-  double weights[WEIGHTS];             /* before the step */
+  dist_variable *variables[VARIABLES]; /* the weights, and the number of completed steps */
+  double weights[WEIGHTS];             /* before the current step */
   double step;
 } training;
 
@@ -27,7 +28,7 @@ typedef struct training {
     if (status_ != DIST_OK) return status_; \
   } while (0)
 
-/* What micro-batch m of a step asks of the weights: the gradient of a squared error over its rows. */
+/* The gradient of micro-batch m: that of the squared error over its rows. */
 static void add_gradient(const training *t, int m, double *out) {
   for (int w = 0; w < WEIGHTS; ++w) out[w] = 0;
   for (int row = 0; row < ROWS; ++row) {
@@ -72,7 +73,8 @@ static dist_status read_variable(training *t, int which, double *out) {
   return status;
 }
 
-/* With the workers that are there, from the last checkpoint on. ABORTED: they are to re-form first. */
+/* Trains with the current workers, starting from the last checkpoint. Returns ABORTED if the workers must
+   re-form. */
 static dist_status train(training *t, const char *path, int steps) {
   const int64_t shape[] = {WEIGHTS};
   const dist_tensor initial[VARIABLES] = {{t->weights, DIST_F64, 1, shape, NULL},
@@ -104,7 +106,7 @@ int main(int argc, char **argv) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.timeout_ns =
-      60000000000; /* who is started again when the others have done all waits so long for them */
+      60000000000; /* how long a call waits for peers, for example on a worker that restarts after they have finished */
   training t = {.strategy = NULL};
   if (argc < 2) return fprintf(stderr, "usage: elastic CHECKPOINT [STEPS]\n"), 2;
   dist_status status = dist_strategy_create(&options, &t.strategy);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program by which tf.distribute documents workers that are processes: TF_CONFIG says who is in the cluster and which
- * of them this process is, MultiWorkerMirroredStrategy is one strategy of all their replicas, and a variable made in its
- * scope has a copy on each of these.
+ * The multi-process example from the tf.distribute documentation, in C. TF_CONFIG describes the cluster and
+ * this process's task in it. A MultiWorkerMirroredStrategy spans the replicas of all workers, and a variable
+ * created in its scope has one copy per replica.
  *
  *     cc multi_worker.c $(pkg-config --cflags --libs dist) -o multi_worker
  *     dist-launch -n 2 --replicas 1 -- ./multi_worker
  *
- * dist-launch sets TF_CONFIG. By hand, as the documented program does it itself, for each worker:
+ * dist-launch sets TF_CONFIG. You can also start each worker yourself. The program then sets TF_CONFIG from
+ * its arguments, as the example in the documentation does:
  *
  *     ./multi_worker 0 localhost:12345 localhost:23456 &
  *     ./multi_worker 1 localhost:12345 localhost:23456
  *
- * Without DIST_REPLICAS, which dist-launch --replicas sets, a worker has as many replicas as it may use CPUs.
+ * `dist-launch --replicas` sets DIST_REPLICAS. If it is unset, a worker has one replica per CPU available to
+ * it.
  */
 #define _POSIX_C_SOURCE 200809L
 #define DIST_EXPERIMENTAL
@@ -51,7 +53,8 @@ static dist_status make_variable(dist_strategy *strategy, dist_variable **out) {
   return status ? status : left;
 }
 
-/* Every replica adds 1 to v, which has the sum over all workers' replicas, and they add up their numbers, 1, 2, ... */
+/* Each replica adds 1 to v, whose aggregation sums over the replicas of all workers. Then all replicas sum
+   their numbers, 1, 2, and so on. */
 static dist_status step(dist_replica *replica, void *user_data) {
   dist_variable *v = user_data;
   float one = 1;
@@ -64,7 +67,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* strategy.run(step), and v as this worker's first copy has it. */
+/* Does strategy.run(step), then prints v from this worker's first copy. */
 static dist_status train(dist_strategy *strategy, dist_variable *v) {
   dist_strategy_properties place = DIST_STRATEGY_PROPERTIES_INIT;
   dist_tensor copy;

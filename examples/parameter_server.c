@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asynchronous training with parameter servers: workers read the parameters, learn from a batch of handwritten digits and push
- * what is to change, each at its own pace. Workers may be killed, started again, or stopped: each update is made exactly once.
- * Where a parameter server is lost the coordinator ends; started again, it goes on from its checkpoint.
+ * Asynchronous training with parameter servers. Workers read the parameters, compute gradients on a batch of
+ * handwritten digits and push updates, each at its own pace. You can kill, restart or suspend workers: each
+ * update is applied exactly once. If a parameter server is lost, the coordinator exits; when you start it
+ * again, it resumes from its checkpoint.
  *
- *     dist-launch --ps 2 --workers 3 --restarts 5 -- parameter_server examples/data/digits.csv /tmp/ps.ckpt 2000 /tmp
+ *     dist-launch --ps 2 --workers 3 --restarts 5 -- parameter_server examples/data/digits.csv /tmp/ps.ckpt
+ *     2000 /tmp
  *
- * Each task that ends by itself leaves a trace in the last folder: /tmp/chief-0.json, /tmp/ps-1.json ...
+ * Each task that exits normally writes a trace to the folder given last: /tmp/chief-0.json, /tmp/ps-1.json
+ * and so on.
  */
 #define DIST_EXPERIMENTAL
 #include <dist/dist.h>
@@ -43,7 +46,7 @@ static int load(const char *path) {
   return rows > 0 ? 0 : -1;
 }
 
-/* What the model says of a row, as probabilities. */
+/* Computes the model's class probabilities for a row. */
 static void predict(const float *weights, const float *biases, const float *row, float *out) {
   float most = -INFINITY, sum = 0;
   for (int c = 0; c < CLASSES; ++c) {
@@ -69,7 +72,8 @@ static dist_status push(dist_closure *closure, int variable, float *change) {
   return status;
 }
 
-/* Learns from one batch. Its rows depend on the closure's number alone, so that who runs it again does the same. */
+/* Computes and pushes the update for one batch. The batch depends only on the closure's number, so a retry on
+   another worker does the same. */
 static dist_status learn(dist_closure *closure, const float *weights, const float *biases) {
   const float rate = 0.5F / BATCH;
   float by_weights[FEATURES * CLASSES] = {0}, by_biases[CLASSES] = {0}, p[CLASSES];
@@ -110,7 +114,7 @@ static dist_status train(dist_closure *closure, dist_value *arguments, dist_valu
   return status;
 }
 
-/* ---- What each task has done, in a file of its own ---- */
+/* ---- Trace files ---- */
 
 static FILE *trace_file(const char *folder, const char *job, int32_t index) {
   char path[4096];
@@ -132,7 +136,7 @@ static void end_trace(FILE *file, dist_status status) {
 
 static dist_status serve(FILE *trace) {
   dist_server *server = NULL;
-  TRY(dist_server_create(NULL, NULL, DIST_TASK_UNSET, NULL, &server)); /* the task that TF_CONFIG says */
+  TRY(dist_server_create(NULL, NULL, DIST_TASK_UNSET, NULL, &server)); /* the task from TF_CONFIG */
   dist_status status = dist_server_register(server, "train", train, NULL, NULL);
   if (status == DIST_OK) status = dist_server_start(server);
   if (status == DIST_OK) {
@@ -190,7 +194,7 @@ static dist_status coordinate(dist_coordinator *coordinator, const char *checkpo
     fflush(stdout);
   }
   for (; step < steps; ++step) {
-    /* Some are under way all the time; one is saved now and then, while they run. */
+    /* Bound the number of queued closures, and save a checkpoint from time to time while closures run. */
     dist_coordinator_stats stats = DIST_COORDINATOR_STATS_INIT;
     TRY(dist_coordinator_query(coordinator, &stats));
     if (stats.queued > IN_FLIGHT) TRY(dist_coordinator_join(coordinator, -1, NULL));
@@ -212,7 +216,7 @@ static dist_status be_chief(const char *checkpoint, int64_t steps, FILE *trace) 
   if (status == DIST_OK) status = coordinate(coordinator, checkpoint, steps);
   if (status != DIST_OK) fprintf(stderr, "%s: %s\n", dist_status_name(status), dist_last_error());
   if (trace != NULL) end_trace(trace, dist_coordinator_write_trace(coordinator, write_text, trace));
-  dist_coordinator_destroy(coordinator); /* the servers end with it */
+  dist_coordinator_destroy(coordinator); /* also shuts the servers down */
   const dist_status ended = dist_strategy_destroy(strategy);
   return status != DIST_OK ? status : ended;
 }

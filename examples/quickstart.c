@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four replicas each bring a gradient; all leave with the sum. Build it with an installed libdist:
+// Four replicas sum their gradients; each one receives the result. With libdist installed, build it with
 //     cc quickstart.c $(pkg-config --cflags --libs dist) -o quickstart
 #include <dist/dist.h>
 #include <stdio.h>

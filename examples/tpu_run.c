@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program by which TPUStrategy documents run() with values from a function, in C, on this host's CPUs.
-// Each replica doubles the number of replicas; the program prints a line for each.
+// The TPUStrategy.run() example with values from a function, from the tf.distribute documentation, in C. It
+// runs on the CPUs of this machine. Each replica doubles the number of replicas, and the program prints the
+// results.
 //
 //     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu='')
 //     tf.config.experimental_connect_to_cluster(resolver)
@@ -20,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// TPUStrategy(resolver): a replica on each device.
+// TPUStrategy(resolver): one replica per device.
 static dist_status make_strategy(dist_topology *topology, dist_strategy **out_strategy) {
   dist_device_assignment *assignment = NULL;
   dist_status status =
@@ -30,7 +31,7 @@ static dist_status make_strategy(dist_topology *topology, dist_strategy **out_st
   options.kind = DIST_STRATEGY_MESH;
   options.device_assignment = assignment;
   if (!status) status = dist_strategy_create(&options, out_strategy);
-  dist_device_assignment_destroy(assignment);  // the strategy keeps it
+  dist_device_assignment_destroy(assignment);  // the strategy holds its own reference
   return status;
 }
 
@@ -40,7 +41,7 @@ static dist_status value_fn(const dist_value_context *context, dist_value **out_
   return dist_value_create_tensor(strategy, &tensor, out_value);
 }
 
-// Called on every replica; args is the list (input).
+// Runs on every replica. args is the list (input).
 static dist_status replica_fn(dist_replica *replica, dist_value *args, dist_value *kwargs,
                               dist_value **out_result, void *user_data) {
   (void)kwargs;
@@ -80,7 +81,7 @@ static dist_status run_program(dist_strategy *strategy) {
 int main(void) {
   dist_topology *topology = NULL;
   dist_strategy *strategy = NULL;
-  // Resolving, connecting and initializing: the devices are this host's CPUs.
+  // Stands for resolve, connect and initialize: the devices are this machine's CPUs.
   dist_status status = dist_topology_from_host(NULL, &topology);
   if (!status) status = make_strategy(topology, &strategy);
   if (!status) status = run_program(strategy);

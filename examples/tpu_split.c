@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program by which TPUStrategy documents logical devices, in C: a replica of eight, over which a batch of
-// images is split, 2 ways in height and 4 ways in width. The model here makes the images' negatives. It
-// prints what each device has of the output.
+// The example of TPUStrategy with logical devices from the tf.distribute documentation, in C: one replica
+// with eight logical devices. A batch of images is split over them, 2 ways in height and 4 ways in width. The
+// model of this example inverts the images. The program prints each device's part of the output.
 //
 //     topology = tf.tpu.experimental.initialize_tpu_system(resolver)
 //     device_assignment = tf.tpu.experimental.DeviceAssignment.build(
@@ -34,8 +34,7 @@ enum {
 };
 static const int64_t image_shape[] = {IMAGES, HEIGHT, WIDTH, CHANNELS};
 
-// A topology of eight devices; dist_topology_from_host() gives that of the host's CPUs, however many there
-// are.
+// Returns a topology of eight devices. dist_topology_from_host() would return one with this machine's CPUs.
 static dist_status initialize(dist_topology **out_topology) {
   static const int32_t mesh_shape[] = {1, 2, 2, 2};
   int32_t coordinates[8][4];
@@ -58,12 +57,12 @@ static dist_status make_strategy(dist_topology *topology, dist_strategy **out_st
   options.device_assignment = device_assignment;
   options.use_spmd_partitioning = 1;
   if (!status) status = dist_strategy_create(&options, out_strategy);
-  dist_device_assignment_destroy(device_assignment);  // the strategy keeps it
+  dist_device_assignment_destroy(device_assignment);  // the strategy holds its own reference
   return status;
 }
 
-// The model, on one logical device: its part of the images, a view with gaps, and its part of their
-// negatives.
+// Runs the model on one logical device. Its input is a view with gaps, its part of the images. It returns the
+// inverted part.
 static dist_status model(dist_replica *device, dist_value *args, dist_value *kwargs, dist_value **out_result,
                          void *user_data) {
   (void)kwargs;
@@ -78,7 +77,7 @@ static dist_status model(dist_replica *device, dist_value *args, dist_value *kwa
   return DIST_OK;
 }
 
-// step_fn: on the replica; args is the list (inputs).
+// step_fn: runs on the replica. args is the list (inputs).
 static dist_status step(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
                         void *user_data) {
   (void)kwargs;
@@ -94,7 +93,7 @@ static dist_status step(dist_replica *replica, dist_value *args, dist_value *kwa
   return status;
 }
 
-// The output still reads as all images.
+// The output can still be read as one tensor of all images.
 static dist_status print(const dist_value *output) {
   dist_tensor whole, shard;
   int64_t begin[4];

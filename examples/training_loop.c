@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The training loop that tf.distribute documents, in C. Run as `training_loop [REPLICAS]` (2): it learns on
-// which side of a line a point lies (squared hinge loss), and prints loss and accuracy after each epoch,
-// which hardly depend on the number of replicas, and at last the bits of what it learned. It computes with +
-// - * alone, so that the same program in another language learns the same bits (bindings/*/examples).
+// The custom training loop from the tf.distribute documentation, in C. Run it as `training_loop [REPLICAS]`
+// (default 2). It learns on which side of a line a point lies (squared hinge loss). It prints the loss and
+// accuracy of each epoch, which depend only slightly on the number of replicas, and finally the bits of the
+// weights. It computes only with +, - and *, so the ports to other languages (bindings/*/examples) learn the
+// same bits.
 //
 //     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 //     with strategy.scope():
@@ -29,11 +30,11 @@ enum { EXAMPLES = 1000, GLOBAL_BATCH = 64, EPOCHS = 8 };
 static const float kLearningRate = 2.0f;
 
 typedef struct model {
-  dist_variable *weights;  // of x, of y, and the bias
+  dist_variable *weights;  // for x, y and the bias
   dist_metric *accuracy;
 } model;
 
-// Every replica, on its part of the batch: args is the list (points [n, 2], labels [n]).
+// Runs on every replica with its part of the batch. args is the list (points [n, 2], labels [n]).
 static dist_status train_step(dist_replica *replica, dist_value *args, dist_value *kwargs,
                               dist_value **out_result, void *user_data) {
   (void)kwargs;
@@ -44,7 +45,8 @@ static dist_status train_step(dist_replica *replica, dist_value *args, dist_valu
   if (!status) status = dist_variable_component(m->weights, dist_replica_id(replica), &weights);
   if (status) return status;
 
-  // Forward and backward: the loss of each example, and the gradient of the batch's average.
+  // Forward and backward pass: the loss of each example, and the gradient of the mean loss over the global
+  // batch.
   const int64_t n = labels.shape[0], three = 3;
   const float *w = weights.data;
   float losses[GLOBAL_BATCH], step[3] = {0, 0, 0};
@@ -54,7 +56,7 @@ static dist_status train_step(dist_replica *replica, dist_value *args, dist_valu
     const int32_t label = ((const int32_t *)labels.data)[i];
     const float z = w[0] * point[0] + w[1] * point[1] + w[2];
     const float side = label ? 1.0f : -1.0f;
-    const float missing = side * z < 1.0f ? 1.0f - side * z : 0.0f;  // the squared hinge loss
+    const float missing = side * z < 1.0f ? 1.0f - side * z : 0.0f;  // squared hinge loss
     losses[i] = missing * missing;
     predictions[i] = z > 0;
     const float slope = kLearningRate / GLOBAL_BATCH * (-side * missing);
@@ -63,7 +65,8 @@ static dist_status train_step(dist_replica *replica, dist_value *args, dist_valu
     step[2] += slope;
   }
 
-  // The variable's aggregation is SUM: every copy moves by all replicas' steps together.
+  // The variable's aggregation is SUM: libdist adds the changes of all replicas and applies the sum to every
+  // copy.
   const dist_tensor change = {step, DIST_F32, 1, &three, NULL};
   status = dist_replica_assign(replica, m->weights, DIST_ASSIGN_SUB, &change, NULL);
 
@@ -104,14 +107,14 @@ static dist_status train_epoch(dist_strategy *strategy, dist_dataset *dataset, m
     dist_value_release(batch);
   }
   dist_iterator_destroy(batches);
-  if (status != DIST_OUT_OF_RANGE) return status;  // the end of the pass
+  if (status != DIST_OUT_OF_RANGE) return status;  // OUT_OF_RANGE marks the end of the dataset
   status = dist_metric_result(strategy, m->accuracy, &accuracy);
   if (status) return status;
   printf("epoch %d: loss %.4f, accuracy %.1f%%\n", epoch, total_loss / steps, 100 * accuracy);
   return dist_metric_reset(strategy, m->accuracy);
 }
 
-// Points of the square [-1, 1) x [-1, 1); the label says which lie above the line.
+// Points in the square [-1, 1) x [-1, 1). The label tells which side of the line a point is on.
 static dist_status make_dataset(dist_strategy *strategy, dist_dataset **out_dataset) {
   static float points[EXAMPLES][2];
   static int32_t labels[EXAMPLES];
@@ -131,7 +134,7 @@ static dist_status make_dataset(dist_strategy *strategy, dist_dataset **out_data
   return dist_dataset_create_from_tensors(strategy, tensors, 2, &options, out_dataset);
 }
 
-// All copies learned the same: prints the bits of replica 0's.
+// Prints the bits of replica 0's copy. All copies are equal.
 static dist_status print_weights(dist_strategy *strategy, const model *m) {
   dist_tensor weights;
   uint32_t bits[3];

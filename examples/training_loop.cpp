@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// training_loop.c in C++: run as `training_loop_cpp [REPLICAS]` (2). It learns the same bits and prints the
-// same lines, and ends what it holds by itself. What goes wrong, wherever it does, arrives in main() as an
-// exception.
+// training_loop.c in C++. Run it as `training_loop_cpp [REPLICAS]` (default 2). It learns the same bits and
+// prints the same lines. Objects release their resources in their destructors, and every error reaches main()
+// as an exception.
 #define DIST_EXPERIMENTAL
 #include <cstdio>
 #include <cstdlib>
@@ -16,18 +16,19 @@ constexpr int kEpochs = 8;
 constexpr float kLearningRate = 2.0F;
 
 struct model {
-  dist::variable weights;  // of x, of y, and the bias
+  dist::variable weights;  // for x, y and the bias
   dist::metric accuracy;
 };
 
-// Every replica, on its part of the batch: args is the list (points [n, 2], labels [n]).
+// Runs on every replica with its part of the batch. args is the list (points [n, 2], labels [n]).
 dist::value train_step(const model &m, dist::replica replica, const dist::value &args) {
   const dist::value points_value = args[0], labels_value = args[1];
   const float *points = points_value.tensor().data<float>();
   const dist::const_tensor labels = labels_value.tensor();
   const float *w = m.weights.component(replica.id()).data<float>();
 
-  // Forward and backward: the loss of each example, and the gradient of the batch's average.
+  // Forward and backward pass: the loss of each example, and the gradient of the mean loss over the global
+  // batch.
   const auto n = static_cast<std::size_t>(labels.size(0));
   std::vector<float> losses(n);
   std::vector<int32_t> predictions(n);
@@ -36,7 +37,7 @@ dist::value train_step(const model &m, dist::replica replica, const dist::value 
     const float *point = points + 2 * i;
     const float z = w[0] * point[0] + w[1] * point[1] + w[2];
     const float side = labels.data<int32_t>()[i] != 0 ? 1.0F : -1.0F;
-    const float missing = side * z < 1.0F ? 1.0F - side * z : 0.0F;  // the squared hinge loss
+    const float missing = side * z < 1.0F ? 1.0F - side * z : 0.0F;  // squared hinge loss
     losses[i] = missing * missing;
     predictions[i] = z > 0;
     const float slope = kLearningRate / kGlobalBatch * (-side * missing);
@@ -45,14 +46,15 @@ dist::value train_step(const model &m, dist::replica replica, const dist::value 
     step[2] += slope;
   }
 
-  // The variable's aggregation is SUM: every copy moves by all replicas' steps together.
+  // The variable's aggregation is SUM: libdist adds the changes of all replicas and applies the sum to every
+  // copy.
   replica.assign(m.weights, step, DIST_ASSIGN_SUB);
   m.accuracy.update(replica, predictions, labels);
   const auto loss = dist::average_loss<float>(replica, losses, kGlobalBatch);
   return {replica.strategy(), dist::const_tensor(&loss, {})};
 }
 
-// Points of the square [-1, 1) x [-1, 1); the label says which lie above the line.
+// Points in the square [-1, 1) x [-1, 1). The label tells which side of the line a point is on.
 dist::dataset make_dataset(const dist::strategy &strategy) {
   std::vector<float> points;
   std::vector<int32_t> labels;
@@ -98,7 +100,7 @@ void train(int32_t replicas) {
                 100 * m.accuracy.result());
     m.accuracy.reset();
   }
-  strategy.check_drift(m.weights);  // all copies learned the same
+  strategy.check_drift(m.weights);  // fails unless all copies are equal
   uint32_t bits[3];
   std::memcpy(bits, m.weights.component(0).data<float>(), sizeof bits);
   std::printf("weights %08x %08x %08x\n", bits[0], bits[1], bits[2]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One of the processes of a job, which TF_CONFIG describes. Its replicas and those of all others, whatever language they
- * are written in, add up their numbers. With the word `reform` it does so once more, after the workers have re-formed
- * without those that have ended.
+ * One worker process of a job that TF_CONFIG describes. The replicas of all workers sum their numbers. The
+ * other workers may be written in any language. With the argument `reform`, the workers that are still
+ * running re-form without the others and sum again.
  *
  *     cc worker.c $(pkg-config --cflags --libs dist) -o worker
  *     dist-launch -n 2 --replicas 2 -- ./worker

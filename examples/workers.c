@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two workers with two replicas each, in one process: a network that both share, a cluster that says who is who, and a
- * thread that plays each worker. Sums go over all four replicas, and every worker has them.
+ * Two workers with two replicas each in a single process, for tests. Each worker is a thread. A dist_network
+ * connects them, and a cluster resolver gives each one its task. The collectives span all four replicas.
  *
  *     cc workers.c $(pkg-config --cflags --libs dist) -pthread -o workers
  *     ./workers
@@ -11,9 +11,9 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { WORKERS = 2, REPLICAS = 2 }; /* of each worker */
+enum { WORKERS = 2, REPLICAS = 2 }; /* per worker */
 
-static const char kCluster[] = "{\"worker\": [\"localhost:1\", \"localhost:2\"]}"; /* nothing listens there */
+static const char kCluster[] = "{\"worker\": [\"localhost:1\", \"localhost:2\"]}"; /* no sockets are opened */
 
 typedef struct worker {
   int32_t id;
@@ -23,7 +23,7 @@ typedef struct worker {
   char message[512];
 } worker;
 
-/* Replica r of all brings r + 1. */
+/* Replica r of all four contributes r + 1. */
 static dist_status step(dist_replica *replica, void *user_data) {
   worker *self = user_data;
   double mine = dist_replica_id(replica) + 1;
@@ -33,7 +33,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* Which task of the cluster this worker is. As a process of its own it would read TF_CONFIG. */
+/* Gives this worker its task in the cluster. A worker process would read TF_CONFIG instead. */
 static dist_status make_resolver(int32_t id, dist_cluster_resolver **out_resolver) {
   dist_cluster_resolver_options options = DIST_CLUSTER_RESOLVER_OPTIONS_INIT;
   options.task_type = "worker";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run: first both ways on the same numbers, to see that they agree; then the timed rounds, on zeros,
-// since sums of sums would grow past every float.
+// The replicas first run both implementations on the same numbers and compare the results. The timed rounds
+// then use zeros, because repeated sums of sums would overflow.
 #include "contrast.h"
 
 #include <stdlib.h>
@@ -15,9 +15,9 @@ typedef struct {
   trainer *t;
   std_barrier_group *group;
   int64_t counts[MODEL_TENSORS];
-  float *expected; /* replica 0's sums by libdist */
+  float *expected; /* replica 0's sums, computed by libdist */
   int32_t equal_bits;
-  int64_t *took_ns; /* [way][round][replica] */
+  int64_t *took_ns; /* indexed [way][round][replica] */
 } contrast;
 
 static void fill(const contrast *c, float *const *gradients, int32_t id) {
@@ -82,7 +82,7 @@ static int compare_times(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-// The median over the rounds of the slowest replica's time.
+// Takes the slowest replica's time in each round and returns the median over the rounds.
 static double median_ns(const contrast *c, int32_t way) {
   int64_t slowest[CONTRAST_ROUNDS] = {0};
   for (int32_t round = 0; round < CONTRAST_ROUNDS; round++)

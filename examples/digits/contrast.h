@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long this run's all_reduce of the gradients takes with libdist, and with std::barrier and loops
-// (std_barrier.h): on the same threads, in the same buffers, in turns, so that whatever else the machine does
-// meets both alike.
+// Compares the time of the gradients' all_reduce in libdist and in an implementation with std::barrier and
+// loops (std_barrier.h). Both use the same threads and buffers and run alternately, so other load on the
+// machine affects both alike.
 #pragma once
 
 #include <dist/dist.h>
@@ -12,10 +12,10 @@
 enum { CONTRAST_ROUNDS = 101 };
 
 typedef struct {
-  double dist_ns; /* medians over the rounds; a round ends when its last replica is done */
+  double dist_ns; /* median over the rounds; a round ends when its last replica finishes */
   double std_barrier_ns;
-  int32_t equal_bits; /* whether both gave the same sums */
+  int32_t equal_bits; /* 1 = both produced the same sums */
 } contrast_result;
 
-/** Measures; the gradients in t->replicas are lost. */
+/** Measures both implementations. Overwrites the gradients in t->replicas. */
 dist_status contrast_measure(trainer *t, contrast_result *out);

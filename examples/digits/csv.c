@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pass over the lines (reader), then the labels become classes (csv_labels.c). All limits are in csv.h.
+// The reader makes one pass over the lines; csv_labels.c then turns the labels into classes. csv.h lists all
+// limits.
 #include "csv.h"
 
 #include <errno.h>
@@ -18,9 +19,9 @@ typedef struct {
   FILE *file;
   int64_t line_number;
   char line[CSV_MAX_LINE_BYTES + 1];
-  char *fields[CSV_MAX_COLUMNS]; /* point into line */
+  char *fields[CSV_MAX_COLUMNS]; /* pointers into `line` */
   size_t num_fields;
-  size_t expected_fields; /* 0 before the first line */
+  size_t expected_fields; /* 0 = no line has been read yet */
   size_t label_field;
   int64_t row_capacity;
   char **label_texts;
@@ -36,14 +37,14 @@ __attribute__((format(printf, 2, 3))) static int fail(reader *r, const char *for
   va_start(arguments, format);
   vsnprintf(r->error + used, (size_t)(CSV_MAX_ERROR_BYTES - used), format, arguments);
   va_end(arguments);
-  // The text may quote the file, and a terminal obeys control characters.
+  // The message may quote the file. Replace control characters, which a terminal would interpret.
   for (char *c = r->error; *c; c++)
     if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
   return -1;
 }
 
-// Reads a line without its end; never more of it than the limit, whatever the file holds. 1: there is one, 0:
-// the file is over, -1: failed.
+// Reads the next line without its line break, up to CSV_MAX_LINE_BYTES bytes. Returns 1 on success, 0 at the
+// end of the file, -1 on error.
 static int next_line(reader *r) {
   size_t length = 0;
   int c = getc(r->file);
@@ -65,8 +66,8 @@ static int next_line(reader *r) {
 
 static int is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// Takes a quoted field that begins at `in`, in place; returns what follows the closing quote, NULL: there is
-// none.
+// Unquotes the field that begins at `in`, in place. Returns the position after the closing quote, or NULL if
+// there is no closing quote.
 static char *unquote(char *in) {
   char *out = in;
   for (char *c = in + 1; *c; c++) {
@@ -106,7 +107,7 @@ static int split_line(reader *r) {
   }
 }
 
-// Whether a text is a decimal number; no hexadecimal, no "inf", no "nan", though strtod() knows them.
+// Parses a decimal number. Rejects hexadecimal numbers, "inf" and "nan", which strtod() would accept.
 static int parse_number(const char *text, double *out) {
   if (!*text || text[strspn(text, "0123456789+-.eE")]) return 0;
   char *end;
@@ -126,7 +127,7 @@ static int take_feature(reader *r, size_t field, float *out) {
   return 0;
 }
 
-// Finds the label's column, by name where the first line has names.
+// Finds the label's column by name, if the first line is a header, or by number.
 static int choose_label(reader *r, int has_header) {
   if (!r->label) {
     r->label_field = r->num_fields - 1;
@@ -151,7 +152,8 @@ static int choose_label(reader *r, int has_header) {
   return 0;
 }
 
-// Decides on the table's shape by the first line. 1: it was a header, 0: it is a row, -1: failed.
+// Determines the table's shape from the first line. Returns 1 if the line is a header, 0 if it is a row, -1
+// on error.
 static int take_first_line(reader *r) {
   if (r->num_fields < 2)
     return fail(r, "one column, at least a feature and a label were expected (separated by commas)");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a table of numbers with one column of labels from a CSV file that nobody vouches for: whatever is
-// wrong with it comes back as "file:line: what was wrong", and nothing is guessed.
+// Reads a table of numbers with one label column from an untrusted CSV file. Every error is reported as
+// "file:line: message"; the reader never guesses.
 //
-// A line is a row; fields are parted by commas, may stand in double quotes ("" inside is one quote) and lose
-// blanks around them. The first line names the columns if none of its fields is a number. Empty lines are
-// skipped. Every row has as many fields as the first line; each but the label is a finite decimal number.
+// Each line is a row. Fields are separated by commas and may be enclosed in double quotes, inside which ""
+// stands for one quote. Blanks around a field are ignored. The first line is a header if none of its fields
+// is a number. Empty lines are skipped. Every row must have as many fields as the first line, and every field
+// except the label must be a finite decimal number.
 #pragma once
 
 #include <stddef.h>
@@ -25,14 +26,14 @@ typedef struct {
   int64_t features;
   int64_t classes;
   float *values;      /* rows x features */
-  int32_t *labels;    /* of each row: an index in class_names */
-  int64_t *lines;     /* of each row: its line in the file, from 1 */
-  char **class_names; /* whole numbers by value, then other texts by their bytes */
+  int32_t *labels;    /* [rows], indices into class_names */
+  int64_t *lines;     /* [rows], line numbers in the file, from 1 */
+  char **class_names; /* sorted: integers by value, then other texts by their bytes */
 } csv_table;
 
 /**
- * Reads `path`. `label` is a column's name or number (from 1); NULL: the last one. 0, or -1 with the reason
- * in `error`; then `out` is empty.
+ * Reads the file `path`. `label` is the name or number (from 1) of the label column; NULL selects the last
+ * column. Returns 0, or -1 with a message in `error`, in which case `out` is empty.
  */
 int csv_read(const char *path, const char *label, csv_table *out, char error[CSV_MAX_ERROR_BYTES]);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The classes are the different texts, sorted: whole numbers by value, then all other texts by their bytes.
-// So the order of a file's rows does not matter.
+// Each distinct label text is a class. Classes are sorted (integers by value, then all other texts by their
+// bytes), so the order of the rows in the file does not matter.
 #include "csv_labels.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The split and the scale depend on the rows and the seed alone, never on the number of replicas.
+// The split and the scaling depend only on the rows and the seed, never on the number of replicas.
 #include "data.h"
 
 #include <math.h>
@@ -79,7 +79,7 @@ dist_status data_to_dataset(dist_strategy *strategy, const data_part *part, int6
   const int64_t micro_batches_shape[] = {num_micro_batches(part), DATA_MICRO_BATCH_ROWS, features};
   const int64_t *shape = order.micro_batches ? micro_batches_shape : rows_shape;
   const int32_t ndim = order.micro_batches ? 3 : 2;
-  // A label and a source have the same dimensions but the last, the features.
+  // `labels` and `sources` have the shape of `features` without its last dimension.
   const dist_tensor tensors[] = {{part->features, DIST_F32, ndim, shape, NULL},
                                  {part->labels, DIST_I32, ndim - 1, shape, NULL},
                                  {part->sources, DIST_I32, ndim - 1, shape, NULL}};

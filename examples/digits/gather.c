@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every worker brings rows of a table, and has all of them: dist_gather().
+// Uses dist_gather(): every worker contributes rows of a table and receives the complete table.
 #include "gather.h"
 
 #include <inttypes.h>
@@ -14,10 +14,10 @@ enum { EVENT_NUMBERS = 5, REPLICA_NUMBERS = 1 + 2 * TRAINER_KINDS + TRAINER_EVEN
 
 typedef struct {
   dist_value *value;
-  const void *data; /* of the value */
+  const void *data; /* the data of `value` */
 } gathered;
 
-// The rows of all workers, by worker; dist_value_release(out->value) ends them.
+// Gathers the rows of all workers, in worker order. The caller must call dist_value_release(out->value).
 static dist_status gather_rows(dist_strategy *strategy, dist_tensor mine, int64_t least_rows, gathered *out) {
   dist_value *value = NULL;
   dist_tensor all;
@@ -75,7 +75,7 @@ static dist_status compare_parameters(const trainer *t, int32_t num_workers) {
   return status;
 }
 
-// Each row is one worker's, and 0 with all others.
+// Each row was predicted by one worker. The others have 0 there, so the sum contains all predictions.
 static dist_status add_predictions(trainer *t, int64_t rows) {
   const int64_t shape[] = {rows};
   dist_tensor tensor = {t->predictions, DIST_I32, 1, shape, NULL};
@@ -107,7 +107,7 @@ static void write_replica(const trainer_replica *from, int64_t *to) {
   }
 }
 
-// What another process has sent is a number, and no more than that.
+// Subtracts without signed overflow. The operands may come from another process and are not trusted.
 static int64_t minus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
 
 static dist_status read_replica(const int64_t *from, int64_t offset_ns, trainer_replica *to) {
@@ -151,14 +151,15 @@ static dist_status gather_machines(const trainer *t, int32_t num_workers, gather
   return status;
 }
 
-// The bounds between which a worker's clock is ahead of worker 0's.
+// Lower and upper bound of the offset by which a worker's clock is ahead of worker 0's.
 typedef struct {
   int64_t low, high;
 } bounds;
 
 /*
- * Round k gathers {the machine, when this worker came to round k, when it had the rows of round k - 1}. A worker has them
- * after every other one came. So with b and a for these two of one round:
+ * Each worker contributes to round k: its machine id, the time b when it entered round k, and the time when
+ * it received round k - 1. No worker receives a round before all have entered it. Let b be the entry time and
+ * a the receive time of the same round. Then
  *
  *     b of worker 0 <= a of worker w on one clock:   offset <= a of w - b of 0
  *     b of worker w <= a of worker 0 on one clock:   offset >= b of w - a of 0
@@ -191,7 +192,7 @@ static dist_status measure_clocks(const trainer *t, int32_t num_workers, int64_t
   }
   for (int32_t w = 1; w < num_workers && !status; w++) {
     gather_clock *clock = &clocks[w];
-    // In a time namespace of its own a container's clock is another one, and 0 is not between the bounds.
+    // A container may have its own time namespace. Its clock then differs, and 0 is outside the bounds.
     clock->is_same = clock->is_same && of[w].low <= 0 && of[w].high >= 0;
     if (clock->is_same) continue;
     const int64_t half = minus(of[w].high, of[w].low) / 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What worker 0 learns of the others when all have trained: workers may be processes, so that none sees what another one
-// has noted.
+// Collects the results of all workers on worker 0 after the training. The workers may be processes, which do
+// not share memory.
 #pragma once
 
 #include <dist/dist.h>
@@ -10,30 +10,30 @@
 #include "machine.h"
 #include "trainer.h"
 
-/** A worker's steady clock beside worker 0's. */
+/** The offset between a worker's steady clock and that of worker 0. */
 typedef struct {
-  int32_t is_same; /* one machine, which has one such clock: the offset is 0 for sure */
-  /* It shows so much more than worker 0's, give or take the uncertainty. These are bounds and no estimate: a reading
-     that has come was made before it came, in both directions. */
+  int32_t is_same; /* 1 = both workers use the same clock, and the offset is exactly 0 */
+  /* The worker's clock is ahead by offset_ns, plus or minus uncertainty_ns. These are hard bounds, not
+     estimates, because a message is received after it was sent, in both directions. */
   int64_t offset_ns, uncertainty_ns;
 } gather_clock;
 
-/** How busy a worker's machine was during the training. */
+/** How busy a worker's machine was during training. */
 typedef struct {
   int64_t numbers[MACHINE_NUMBERS]; /* see machine.h */
 } gather_machine;
 
-/** What has to be the same on all workers. */
+/** A setting that must be the same on all workers. */
 typedef struct {
   const char *name;
   int64_t value;
 } gather_setting;
 
-enum { GATHER_SETTINGS = 16 }; /* at most */
+enum { GATHER_SETTINGS = 16 }; /* maximum number of settings */
 
 /**
- * All workers call it before they train. Fails with INVALID_ARGUMENT, on all of them, where a worker has another value
- * than worker 0 for one of the `n` settings, and names both.
+ * Compares `n` settings; all workers call it before training. If a worker's value differs from worker 0's, it
+ * fails with INVALID_ARGUMENT on all workers. The message names both values.
  */
 dist_status gather_compare(dist_strategy *strategy, int32_t num_workers, const gather_setting *settings,
                            size_t n);

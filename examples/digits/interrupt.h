@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ctrl-C: the first one stops the training after the step under way, a second one ends the program at once, as ever.
+// Ctrl-C handling. The first Ctrl-C stops the training after the current step; the second one terminates the
+// program.
 #pragma once
 
 #include <stdint.h>
 
 /**
- * From now on. With `terminate` SIGTERM does as Ctrl-C: by it a launcher ends the workers that are left when one has
- * failed, and these then still say what libdist tells them of that one.
+ * Installs the handler for SIGINT. If `terminate` is not 0, SIGTERM is handled the same way. A launcher sends
+ * SIGTERM to the remaining workers when one fails; with the handler, they can still print libdist's report of
+ * the failure.
  */
 void interrupt_catch(int32_t terminate);
 
-/** Whether one came. */
+/** Returns whether a signal has arrived. */
 int interrupt_came(void);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The place of task `type`:`id` in `spec`.
+// Finds the worker number of task `type`:`id` in `spec`.
 static dist_status find_place(const dist_cluster_spec *spec, const char *type, int32_t id, job *out) {
   if (strcmp(type, "chief") != 0 && strcmp(type, "worker") != 0) {
     char message[128];

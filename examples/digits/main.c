@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The digits trainer: a session from the command line to the last lines.
+// The digits trainer: parses the command line, trains once or several times, and prints or saves the results.
 #include <dist/dist.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "session.h"
 #include "workers.h"
 
-// The command as it was typed, but for quotes; NULL: no memory.
+// Joins the arguments with spaces, without quoting. Returns NULL if memory is exhausted.
 static char *join_arguments(int argc, char **argv) {
   char *joined = NULL;
   size_t length;
@@ -70,9 +70,9 @@ static int compare_with_std_barrier(session *s, contrast_result *out) {
   return 0;
 }
 
-// The table of a list of runs, as far as it came.
+// Prints the table of a list of runs, which may be incomplete.
 static int finish_list(const session *s, const scaling *runs) {
-  const int32_t wanted = s->chosen.num_runs + 1; /* and that of one core */
+  const int32_t wanted = s->chosen.num_runs + 1; /* plus the run on one core */
   if (runs->num_runs > 0) scaling_print(runs);
   if (runs->num_runs < wanted) printf("%d of %d runs finished\n", (int)runs->num_runs, (int)wanted);
   if (runs->num_runs < 2) return 0;
@@ -91,7 +91,7 @@ static int finish_list(const session *s, const scaling *runs) {
 static int finish(session *s, int argc, char **argv, const scaling *runs) {
   if (s->worker > 0) return session_is_stopping(s) ? EXIT_INTERRUPTED : EXIT_SUCCESS;
   const int is_list = s->chosen.num_runs > 1;
-  // Loops with a barrier make ordered sums.
+  // The std::barrier implementation computes ordered sums only.
   const int measured = !session_is_stopping(s) && !is_list && s->num_workers == 1 &&
                        s->chosen.numerics == DIST_NUMERICS_ORDERED;
   char digest[MODEL_DIGEST_BYTES];
@@ -110,7 +110,7 @@ static int finish(session *s, int argc, char **argv, const scaling *runs) {
   return status ? status : session_is_stopping(s) ? EXIT_INTERRUPTED : EXIT_SUCCESS;
 }
 
-// Seconds by kind, in the mean over replicas.
+// Computes the seconds spent on each kind of work, averaged over the replicas.
 static void take_apart(const trainer *t, double parts[TRAINER_KINDS]) {
   for (int kind = 0; kind < TRAINER_KINDS; kind++) {
     for (int32_t r = 0; r < t->num_replicas; r++) parts[kind] += (double)t->replicas[r].total_ns[kind];
@@ -118,7 +118,7 @@ static void take_apart(const trainer *t, double parts[TRAINER_KINDS]) {
   }
 }
 
-// One training; it counts as a run if it was not interrupted.
+// Trains once. The run is added to `runs` unless it was interrupted.
 static int train_once(session *s, int32_t replicas, scaling *runs) {
   int status = 0;
   if (s->num_workers > 1 && !s->place.is_there) {
@@ -143,10 +143,10 @@ int main(int argc, char **argv) {
   static scaling runs;
   s.chosen = options_parse(argc, argv);
   int status = session_find_job(&s);
-  // Until processes have met, Ctrl-C ends them as ever.
+  // Worker processes install the handler once they have met. Until then, Ctrl-C terminates them.
   if (!status && !s.place.is_there) interrupt_catch(0);
   if (!status) status = session_load(&s);
-  s.one_core = s.chosen.num_runs > 1; /* before the others, which are compared with it */
+  s.one_core = s.chosen.num_runs > 1; /* a list starts with the one-core run, its baseline */
   if (!status && s.one_core) {
     status = train_once(&s, 1, &runs);
     s.one_core = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles of sums that stay in registers, in vectors as wide as the CPU has; each lane is a sum of its own.
+// Computes tiles of sums that stay in registers. The vectors are as wide as the CPU allows, and each lane
+// holds a separate sum.
 #include "matrix.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ typedef struct {
   const float *b;
   const float *start;
   float *out;
-  int transposed; /* out is [kept, rows], and columns from `kept` on are padding; else [rows, columns] */
+  int transposed; /* 1 = out is [kept, rows], and columns from `kept` on are padding; 0 = [rows, columns] */
   int64_t kept;
 } product;
 
@@ -47,7 +48,7 @@ static int most_lanes = 16;
 
 void matrix_limit_lanes(int most) { most_lanes = most; }
 
-// In blocks of rows, so that a piece has whole tiles.
+// Splits a range into blocks of rows, so that each part consists of whole tiles.
 static void multiply_blocks(int64_t begin, int64_t end, void *user_data) {
   const product *p = user_data;
   const int64_t first = begin * BLOCK_ROWS;
@@ -75,7 +76,7 @@ static dist_status multiply(dist_replica *replica, product *p) {
     multiply_blocks(0, blocks, p);
     return DIST_OK;
   }
-  // A piece below some thirty microseconds costs more to hand over, with what it reads and writes, than to do.
+  // Handing over a part that takes less than about 30 us costs more than computing it on the calling thread.
   const int64_t block_operations = 2 * BLOCK_ROWS * p->inner * p->columns + 1;
   const int64_t grain = 1 + 4194304 / block_operations;
   return dist_parallel_for(replica, 0, blocks, grain, multiply_blocks, p);
@@ -119,7 +120,7 @@ float matrix_exp(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   const float e = (p * (r * r) + r) + 1.0f;
-  // 2^n for n in [-126, 0], by its bits: a biased exponent and no fraction.
+  // Builds 2^n, n in [-126, 0], from its bits: the biased exponent and a zero fraction.
   const uint32_t bits = (uint32_t)(n + 127) << 23;
   float power;
   memcpy(&power, &bits, sizeof power);

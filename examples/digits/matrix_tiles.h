@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// matrix.c includes this once for each width of vectors that a CPU may have, after it has defined
+// matrix.c includes this file once for each vector width that a CPU may have. Before that, it defines
 //
-//     TILES_LANES      how many floats a vector has
-//     TILES_ROWS       how many rows a tile has: its sums, and what is added to them, fit into the registers
-//     TILES_TARGET     the instructions that may be used, as an attribute; empty: those of the whole program
-//     TILES_NAME(x)    x, with a name of its own
+//     TILES_LANES      the number of floats in a vector
+//     TILES_ROWS       the number of rows in a tile, such that its sums and operands fit in registers
+//     TILES_TARGET     an attribute that selects the instruction set; empty = that of the whole program
+//     TILES_NAME(x)    x with a unique suffix
 //
-// which are undefined at its end. A tile is some rows by one vector of columns or two. Its sums stay in registers from the
-// first term to the last. Each lane adds up one element from left to right, so any width gives the same bits.
+// This file undefines them at its end. A tile has TILES_ROWS rows and one or two vectors of columns. Its sums
+// stay in registers from the first term to the last. Each lane adds up one element from left to right, so
+// every width gives the same bits.
 
-// Lies anywhere among floats.
+// A vector that needs no alignment beyond that of a float.
 typedef float TILES_NAME(lanes)
     __attribute__((vector_size(TILES_LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-// The vectors begin at columns at[0] and at[1]. `rows` and `vectors` are constants wherever this is called, so no
-// loop over them is left.
+// Computes the vectors that begin at columns at[0] and at[1]. Callers pass constants for `rows` and
+// `vectors`, so the compiler unrolls the loops over them.
 TILES_TARGET static inline __attribute__((always_inline)) void TILES_NAME(tile)(const product *p, int64_t i,
                                                                                 const int64_t at[2],
                                                                                 const int rows,
@@ -64,8 +65,8 @@ TILES_TARGET static inline __attribute__((always_inline)) void TILES_NAME(strip)
   if (i < end) TILES_NAME(tile)(p, i, at, 1, vectors);
 }
 
-// Rows [begin, end) of a product with at least one vector of columns. The last vector ends with the columns, and may
-// make some sums a second time.
+// Computes rows [begin, end) of a product with at least one vector of columns. The last vector is aligned
+// with the end of the columns, so it may compute some sums twice.
 TILES_TARGET static void TILES_NAME(multiply)(const product *p, int64_t begin, int64_t end) {
   const int64_t last = p->columns - TILES_LANES;
   for (int64_t j = 0; j < p->columns; j += 2 * TILES_LANES) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creation and identity of the parameters; what is computed with them is network.c's.
+// Creates the parameters and computes their digest. network.c computes with them.
 #include "model.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ int64_t model_count(const model *m, int t) {
 }
 
 dist_tensor model_tensor(const model *m, int t, float *data) {
-  // Layer l's sizes stand side by side, so they are the weights' shape, and the latter the biases'.
+  // The shape of layer l's weights is sizes[l], sizes[l + 1]; the shape of its biases is the second of these.
   const int is_weights = t % 2 == 0;
   return (dist_tensor){data, DIST_F32, is_weights ? 2 : 1, &m->sizes[is_weights ? t / 2 : t / 2 + 1], NULL};
 }

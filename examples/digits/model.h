@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model's variables: a multilayer perceptron, features - 256 - 320 - classes, ReLU between the layers;
-// for the digits 102,090 parameters. Each variable is mirrored: every replica has a copy, and all copies stay
-// equal.
+// The model's variables: a multilayer perceptron with layers of features, 256, 320 and classes units and ReLU
+// between them (102,090 parameters for the digits). Each variable is mirrored: every replica has a copy, and
+// all copies stay equal.
 #pragma once
 
 #include <dist/dist.h>
@@ -10,8 +10,8 @@
 
 enum {
   MODEL_LAYERS = 3,
-  MODEL_TENSORS = 2 * MODEL_LAYERS, /* of layer l: 2l is the weights [in, out], 2l + 1 the biases [out] */
-  MODEL_DIGEST_BYTES = 65           /* 64 hexadecimal digits and the end */
+  MODEL_TENSORS = 2 * MODEL_LAYERS, /* layer l: weights [in, out] at 2l, biases [out] at 2l + 1 */
+  MODEL_DIGEST_BYTES = 65           /* 64 hexadecimal digits and the NUL */
 };
 
 typedef struct {
@@ -20,29 +20,29 @@ typedef struct {
 } model;
 
 /**
- * Weights begin uniform in [-b, b), b = sqrtf(6 / in) (He 2015), drawn by random.h from `seed` layer by layer
- * and row by row: weight = b * random_signed_unit(). Biases begin at 0. model_destroy() ends it, also after a
- * failure.
+ * Creates the variables. Initial weights are uniform in [-b, b) with b = sqrtf(6 / in) (He 2015). Each one is
+ * b * random_signed_unit(), drawn from `seed` layer by layer and row by row (random.h). Biases start at 0.
+ * Call model_destroy() even if this fails.
  */
 dist_status model_create(dist_strategy *strategy, int64_t features, int64_t classes, uint64_t seed,
                          model *out);
 
 void model_destroy(model *m);
 
-/** Elements of variable t. */
+/** The number of elements of variable t. */
 int64_t model_count(const model *m, int t);
 
-/** `data` in the shape of variable t: [in, out] or [out]. The shape is borrowed from the model. */
+/** A tensor with the shape of variable t, [in, out] or [out], on `data`. The model owns the shape. */
 dist_tensor model_tensor(const model *m, int t, float *data);
 
-/** Elements of all variables. */
+/** The number of elements of all variables. */
 int64_t model_num_parameters(const model *m);
 
-/** Replica `replica_id`'s copy of variable t. */
+/** Sets *out to replica `replica_id`'s copy of variable t. */
 dist_status model_copy(const model *m, int t, int32_t replica_id, float **out);
 
 /**
- * SHA-256 over all variables in order, as little-endian floats: the same text means the same bits. Fails with
- * INTERNAL if the copies of the `n` replicas from `first` on are not equal.
+ * The SHA-256 of all variables in order, as little-endian floats: equal digests mean equal bits. Fails with
+ * INTERNAL if the copies of the `n` replicas from `first` on differ.
  */
 dist_status model_digest(const model *m, int32_t first, int32_t n, char out_hex[MODEL_DIGEST_BYTES]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward and backward through the layers, on matrix.h's loops.
+// The forward and backward pass through the layers, built on the loops of matrix.h.
 #include "network.h"
 
 #include <math.h>
@@ -87,7 +87,7 @@ network_score network_judge(const model *m, const network *n, const network_batc
     int32_t best = 0;
     for (int32_t j = 1; j < classes; j++)
       if (p[j] > p[best]) best = j;
-    // For people to read, not part of the stated bits: libm's log() may differ in its last one.
+    // The loss is only displayed and does not affect the parameters. Its bits depend on libm's log().
     score.loss_sum -= llround(log(fmax((double)p[batch->labels[i]], 1e-37)) * NETWORK_LOSS_UNITS);
     score.correct += best == batch->labels[i];
     if (predicted) predicted[i] = best;
@@ -95,7 +95,7 @@ network_score network_judge(const model *m, const network *n, const network_batc
   return score;
 }
 
-// The loss by the last layer's sums: (p - 1 at the label, p elsewhere) * scale.
+// The gradient of the loss with respect to the last layer's sums: (p - [j is the label]) * scale.
 static void last_delta(const model *m, network *n, const network_batch *batch, float scale) {
   const int64_t classes = m->sizes[MODEL_LAYERS];
   for (int64_t i = 0; i < batch->rows; i++)
@@ -105,7 +105,7 @@ static void last_delta(const model *m, network *n, const network_batch *batch, f
     }
 }
 
-// From layer l's delta to that of the layer before: through the weights, then through the ReLU.
+// Propagates layer l's delta to the previous layer: through the weights, then through the ReLU.
 static dist_status previous_delta(dist_replica *replica, const model *m, network *n, int64_t rows, int l) {
   const int64_t in = m->sizes[l], out = m->sizes[l + 1];
   float *weights;
@@ -114,7 +114,7 @@ static dist_status previous_delta(dist_replica *replica, const model *m, network
   status = matrix_multiply_by_transposed(sharing(replica, n), rows, out, in, n->deltas[l], weights, n->room,
                                          n->deltas[l - 1]);
   if (status) return status;
-  // In a form that compilers turn into SIMD: nothing is predicted, and where the output is positive is random.
+  // Written without branches so that compilers vectorize it: the signs of the outputs are unpredictable.
   const float *output = n->outputs[l - 1];
   float *delta = n->deltas[l - 1];
   for (int64_t i = 0; i < rows * in; i++) delta[i] = output[i] > 0.0f ? delta[i] : 0.0f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// getopt_long() finds the options, here and in any other C library of Linux; here are their words and ranges.
+// Parses the options with getopt_long(). This file defines their names and ranges.
 #include "options.h"
 
 #include <dist/dist.h>
@@ -83,7 +83,7 @@ refuse(const char *format, ...) {
   refuse_usage();
 }
 
-// The text in front of `stop` as a number.
+// Parses the text before `stop` as a number.
 static uint64_t parse_part(const char *name, const char *text, const char *stop, uint64_t least,
                            uint64_t most) {
   char *end;
@@ -137,7 +137,7 @@ static void parse_option(int key, char *text, options *out) {
     case 'f': parse_fault(text, out); break;
     case 'o': out->report = text; break;
     case 'h': fputs(kHelp, stdout); exit(EXIT_SUCCESS);
-    default: refuse_usage();  // getopt_long() has said what it does not know
+    default: refuse_usage();  // getopt_long() has printed the message
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// progress.h says what is shown.
+// progress.h describes the output.
 #include "progress.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// random.h says what is drawn; nothing here may change without changing it.
+// random.h specifies the numbers. Keep both files consistent.
 #include "random.h"
 
 uint64_t random_bits(random_stream *stream) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random numbers that any language can repeat: SplitMix64 (Steele, Lea, Flood 2014).
+// A random number generator that is easy to reproduce in any language: SplitMix64 (Steele, Lea, Flood 2014).
 //
 //     state += 0x9e3779b97f4a7c15
 //     z = (state ^ state >> 30) * 0xbf58476d1ce4e5b9
@@ -15,12 +15,16 @@ typedef struct {
   uint64_t state;
 } random_stream;
 
-/** The next 64 bits. */
+/** Returns the next 64 bits. */
 uint64_t random_bits(random_stream *stream);
 
-/** A number in [-1, 1): the upper 24 bits, so every step is exact: 2 * (next >> 40) / 2^24 - 1. */
+/**
+ * Returns a number in [-1, 1) made of the upper 24 bits: 2 * (next >> 40) / 2^24 - 1. Every operation is
+ * exact.
+ */
 float random_signed_unit(random_stream *stream);
 
-/** Shuffles indices (Fisher-Yates, from the last): item i changes places with item (next >> 32) * (i + 1)
- * >> 32. */
+/**
+ * Shuffles indices (Fisher-Yates, starting at the last): swaps item i with item (next >> 32) * (i + 1) >> 32.
+ */
 void random_shuffle(random_stream *stream, int64_t *indices, size_t n);

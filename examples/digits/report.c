@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes JSON, never reads it: printf, and one function that escapes texts.
+// Writes JSON with printf() and one function that escapes strings. Nothing here parses JSON.
 #include "report.h"
 
 #include <errno.h>
@@ -97,8 +97,8 @@ static void write_replica(FILE *f, const trainer_replica *replica) {
   fputs("]}", f);
 }
 
-// The held-out rows that the model got wrong, with their features if there are so few that they may be a
-// picture.
+// The held-out rows that the model misclassified. Their features are included if there are few enough of them
+// to be an image.
 static void write_wrong(FILE *f, const report *r) {
   const csv_table *table = r->table;
   fputs("  \"wrong\": [", f);
@@ -152,7 +152,7 @@ static void write_runs(FILE *f, const scaling *runs) {
   fputs("],\n", f);
 }
 
-// How the workers' clocks were made one.
+// How the clocks of the workers were synchronized.
 static void write_clocks(FILE *f, const report *r) {
   if (!r->clocks) {
     fputs("  \"clocks\": null,\n", f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// scaling.h says what is printed.
+// scaling.h describes the output.
 #include "scaling.h"
 
 #include <stdio.h>

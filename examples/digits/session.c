@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a session in the order in which they are taken.
+// The functions appear in the order in which a session calls them.
 #include "session.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ int session_say(const char *what) {
   return EXIT_FAILURE;
 }
 
-// Whether there is such a replica among `all`.
+// Checks that the replica of --fault exists among `all`.
 static int check_fault(const session *s, int32_t all) {
   if (s->chosen.fault_step == 0 || s->chosen.fault_replica < all) return 0;
   fprintf(stderr, "train_digits: --fault names replica %d, but there are %d: 0 to %d\n",
@@ -24,12 +24,12 @@ static int check_fault(const session *s, int32_t all) {
   return EXIT_USAGE;
 }
 
-// Whether DIST_REPLICAS says how many replicas there are, and no option.
+// Returns whether libdist takes the number of replicas from DIST_REPLICAS because no option sets it.
 static int replicas_are_libdists(const session *s) {
   return s->place.is_there && !s->chosen.replicas_given && getenv("DIST_REPLICAS");
 }
 
-// What the options ask for beside the job that there is.
+// Checks that the options agree with the job.
 static int check_job(const session *s) {
   if (s->place.is_there && s->chosen.workers > 1) {
     fprintf(stderr,
@@ -87,7 +87,7 @@ int session_load(session *s) {
   return 0;
 }
 
-// The cluster of the workers of this process, where nobody listens: only its tasks count.
+// Describes the workers of this process as a cluster. Its addresses are placeholders that nothing listens on.
 static dist_status make_resolver(const session *s, dist_cluster_resolver **out) {
   const int32_t n = s->num_workers;
   const char **addresses = calloc((size_t)n, sizeof *addresses);
@@ -125,7 +125,7 @@ static dist_status make_strategy(session *s) {
   return status;
 }
 
-// The table's bits, as one number.
+// A checksum of the table's bits.
 static int64_t checksum(const csv_table *table) {
   uint64_t sum = 14695981039346656037U;
   for (int64_t i = 0; i < table->rows; i++) {
@@ -139,7 +139,7 @@ static int64_t checksum(const csv_table *table) {
   return (int64_t)(sum >> 1);
 }
 
-// Processes may have been started with different words.
+// Worker processes may have been started with different options or data.
 static dist_status compare_workers(const session *s) {
   const gather_setting settings[] = {{"--epochs", s->chosen.epochs},
                                      {"--numerics", s->chosen.numerics},
@@ -185,7 +185,7 @@ int session_prepare(session *s, int32_t replicas) {
     fputs("train_digits: no memory for the results\n", stderr);
     return EXIT_FAILURE;
   }
-  if (s->place.is_there) interrupt_catch(1); /* all have met */
+  if (s->place.is_there) interrupt_catch(1); /* all workers have met */
   s->shown = progress_create(s->chosen.epochs, all, s->one_core, s->train.rows);
   if (s->worker > 0) return 0;
   char parameters[PROGRESS_NUMBER_BYTES];
@@ -203,8 +203,8 @@ int session_prepare(session *s, int32_t replicas) {
   return 0;
 }
 
-// What the step that failed came to for those who met in its all_reduce: one report, the same for each. A
-// single replica has no peer to be told.
+// Keeps libdist's report on the failed step. All replicas that waited in its all_reduce received the same
+// report. A single replica has no such peer; its own error is kept.
 static void keep_failure(session *s, dist_status status, const dist_error_info *info) {
   s->failed_status = status;
   s->failed_replica = info->replica;
@@ -219,7 +219,7 @@ static void keep_failure(session *s, dist_status status, const dist_error_info *
   }
 }
 
-// Takes one step; if it fails as --fault asked, tells what libdist reports, and takes it again.
+// Takes one step. If the step fails because of --fault, prints libdist's report and repeats the step.
 static dist_status take_step(session *s, dist_value *batch, network_score *score) {
   s->t.step++;
   const dist_status status = trainer_step(&s->t, batch, score);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each member adds up its own slice of everybody's tensors, hands it to everybody, and waits: the loops a
-// good programmer would write, vectorized by the compiler.
+// Each member sums its own slice of all members' tensors, copies the result to every member, and waits at the
+// barrier. These are straightforward loops that the compiler vectorizes.
 #include "std_barrier.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct std_barrier_group {
       : barrier(num_members), members(static_cast<std::size_t>(num_members)) {}
 
   std::barrier<> barrier;
-  std::vector<float *const *> members;  // what each brought
+  std::vector<float *const *> members;  // [member], the tensors it passed
 };
 
 std_barrier_group *std_barrier_create(int32_t num_members) {

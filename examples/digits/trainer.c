@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two replica functions, train_replica() and evaluate_replica(), and what calls them.
+// The two replica functions, train_replica() and evaluate_replica(), and the functions that run them.
 #include "trainer.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ int64_t trainer_now_ns(void) { return machine_clock_ns(CLOCK_MONOTONIC); }
 
 static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-// 0, or -1: no memory.
+// Returns 0, or -1 if memory is exhausted.
 static int create_replica(const trainer *t, trainer_replica *out) {
   const int64_t rows = divide_up(DATA_BATCH_ROWS, t->num_replicas);
   const int64_t max_rows = rows > DATA_MICRO_BATCH_ROWS ? rows : DATA_MICRO_BATCH_ROWS;
@@ -57,9 +57,10 @@ void trainer_destroy(trainer *t) {
   model_destroy(&t->parameters);
 }
 
-// A replica's part of a batch, {features, labels, sources}: as rows it is one micro-batch, of whatever size.
+// A replica's part of a batch, {features, labels, sources}. A part made of rows is one micro-batch of any
+// size.
 typedef struct {
-  int64_t num_micro_batches; /* at least 1; a replica that got nothing has an empty one */
+  int64_t num_micro_batches; /* at least 1; if the replica received no rows, an empty one */
   int64_t micro_batch_rows;
   int64_t columns;
   const float *features;
@@ -89,7 +90,7 @@ static network_batch micro_batch(const batch_part *part, int64_t j) {
   return (network_batch){rows, part->features + first * part->columns, part->labels + first};
 }
 
-// A replica's score as its result, for dist_reduce().
+// Returns a replica's score as its result, for dist_reduce().
 static dist_status return_score(dist_replica *replica, network_score score, dist_value **out_result) {
   int64_t numbers[] = {score.loss_sum, score.correct};
   const int64_t shape[] = {2};
@@ -97,7 +98,7 @@ static dist_status return_score(dist_replica *replica, network_score score, dist
   return dist_value_create_tensor(dist_replica_strategy(replica), &tensor, out_result);
 }
 
-// A time of the steady clock and the CPU time of the calling thread.
+// The steady clock and the CPU time of the calling thread.
 typedef struct {
   int64_t wall_ns, cpu_ns;
 } moment;
@@ -112,7 +113,7 @@ static void record(trainer_replica *own, int64_t step, int32_t kind, moment star
   own->cpu_ns[kind] += cpu_ns;
 }
 
-// Gradients of the batch's mean loss, for each micro-batch of the part.
+// Computes the gradients of the batch's mean loss for each micro-batch of the part.
 static dist_status compute_gradients(dist_replica *replica, const trainer *t, const batch_part *part,
                                      trainer_replica *own, network_score *out_score) {
   *out_score = (network_score){0, 0};
@@ -130,11 +131,11 @@ static dist_status compute_gradients(dist_replica *replica, const trainer *t, co
   return DIST_OK;
 }
 
-// The sum over every micro-batch of every replica, in place of this replica's first one. A replica without
-// rows brings zeros, which change no sum.
+// Sums the gradients of all micro-batches of all replicas into this replica's first one. A replica without
+// rows contributes zeros, which do not change the sum.
 static dist_status all_reduce_gradients(dist_replica *replica, const trainer *t, trainer_replica *own,
                                         int64_t num_micro_batches) {
-  dist_tensor lists[DATA_MICRO_BATCHES * MODEL_TENSORS]; /* one after another */
+  dist_tensor lists[DATA_MICRO_BATCHES * MODEL_TENSORS]; /* one list per micro-batch, concatenated */
   for (int64_t j = 0; j < num_micro_batches; j++)
     for (int i = 0; i < MODEL_TENSORS; i++)
       lists[j * MODEL_TENSORS + i] = model_tensor(&t->parameters, i, own->gradients[j].of[i]);
@@ -196,7 +197,7 @@ static dist_status evaluate_replica(dist_replica *replica, dist_value *args, dis
   return return_score(replica, score, out_result);
 }
 
-// Runs `fn` on a batch, split over the replicas, and adds their scores up.
+// Runs `fn` on a batch that is split over the replicas, and adds their scores to *score.
 static dist_status run_and_add(trainer *t, dist_values_fn fn, dist_value *batch, network_score *score) {
   dist_value *scores = NULL;
   dist_value *sum = NULL;
@@ -214,7 +215,7 @@ static dist_status run_and_add(trainer *t, dist_values_fn fn, dist_value *batch,
   return status;
 }
 
-// Two numbers over all workers.
+// Sums two numbers over all workers.
 static dist_status add_up(const trainer *t, int64_t numbers[2]) {
   if (t->local == t->num_replicas) return DIST_OK;
   const int64_t shape[] = {2};
@@ -230,7 +231,8 @@ static dist_status add_up(const trainer *t, int64_t numbers[2]) {
   return status;
 }
 
-// Rows of a batch over all replicas of this worker: by its labels, one tensor or a component a replica.
+// Counts the rows in this worker's part of a batch. The labels are one tensor or have one component per
+// replica.
 static dist_status count_rows(dist_value *batch, int64_t *out_rows) {
   dist_value *labels = dist_value_item(batch, 1);
   const size_t components = dist_value_size(labels);

@@ -47,7 +47,8 @@ int workers_train(session *s, int32_t replicas) {
     for (int32_t w = 0; w < n && !status; w++) status = all[w].status;
     for (int32_t w = 1; w < n; w++) session_end_run(&others[w]);
   }
-  // Whoever waits for a worker that has not begun is not waited for, and keeps what it has: the program ends.
+  // If a thread cannot be started, the earlier ones may be waiting for its worker. Keep the memory they use:
+  // the program exits.
   if (is_whole || started == 1) {
     dist_network_destroy(s->network);
     s->network = NULL;

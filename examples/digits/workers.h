@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The training on several workers, which are strategies of this process here: a session each, on a thread each. Rows
-// are dealt as one process with all replicas would deal them, so that both learn the same bits.
+// Trains with several workers in this process: each has its own session, strategy and thread. The rows are
+// distributed as in a single worker with all replicas, so both learn the same bits.
 #pragma once
 
 #include "session.h"
 
 /**
- * Trains s->chosen.workers workers of `replicas` each; `s` is worker 0's, and has all replicas' events afterwards.
- * Returns a session's status, of the first worker that failed.
+ * Trains s->chosen.workers workers with `replicas` replicas each. `s` belongs to worker 0 and afterwards
+ * contains the events of all replicas. Returns the session status of the first worker that failed, or 0.
  */
 int workers_train(session *s, int32_t replicas);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the host, and ONNX Runtime behind the same HTTP beside it, at fixed rates whatever they answer.
+"""Loads the host at fixed rates, next to servers that use ONNX Runtime behind the same HTTP code.
 
-bench.py FOLDER WEIGHTS [MODEL] [--picture FILE] [--swap] [--seconds S] [--rounds N] [--tokens T] [--queue N] [--batch N]
-FOLDER: of the built programs. MODEL: make_onnx.py's, of these weights; without it the host is alone. --swap: what replacing
-the host's model every now and then does to the requests, instead."""
+bench.py FOLDER WEIGHTS [MODEL] [--picture FILE] [--swap] [--seconds S] [--rounds N] [--tokens T] [--queue N] [--batch
+N]
+FOLDER contains the built programs. MODEL is the output of make_onnx.py for the same weights; without it, only the host
+is measured. --swap measures instead how replacing the host's model from time to time affects requests."""
 
 import argparse
 import os
@@ -39,7 +40,7 @@ def arguments(given=None):
 
 
 def servers_of(given, cpus):
-    """The host first; then those that the common rates come from; then the host with ONNX Runtime in it."""
+    """Yields the host first, then the peers that determine the common rates, then the host with ONNX Runtime."""
     queue, batch = ["-q", given.queue], ["-b", given.batch]
     host = [*queue, *batch, given.weights.parent, given.weights.name]
     yield "libdist, oneDNN", [given.folder / "inference_host", *host], False
@@ -52,7 +53,7 @@ def servers_of(given, cpus):
 
 
 def measure_capacities(servers, given):
-    """As many connections as requests may wait ask again and again: who is refused would take the servers' CPU."""
+    """Measures the throughput with one connection per queue place. More would be refused and retry, using the servers' CPU."""
     for _ in range(given.rounds):
         for server in servers:
             server.capacities.append(server.capacity_now(given))
@@ -61,7 +62,7 @@ def measure_capacities(servers, given):
 
 
 def plan(servers):
-    """[(server, kind, words, rate)], of one round: parts of what each can do, and of what the better peer can, for all."""
+    """Returns [(server, kind, words, rate)] for one round: fractions of each server's capacity and of the best peer's."""
     peers = [server for server in servers if server.sets_rates]
     best = max(peers, key=lambda server: server.capacity, default=None)
     loads = [(server, OWN, words, part * server.capacity) for words, part in LOADS for server in servers]
@@ -86,7 +87,7 @@ HEAD = """
 
 def run_loads(servers, given):
     if given.picture:
-        import picture  # what needs matplotlib
+        import picture  # requires matplotlib
     measure_capacities(servers, given)
     loads = plan(servers)
     for number in range(given.rounds):

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sentence encoder behind HTTP (README.md): what a server does to embed libdist. On which replica a request is answered,
-// when, and together with which others, is libdist's affair; so are deadlines, priorities, the bound of the queue, and the end.
+// A sentence encoder behind HTTP (see README.md), as an example of a server that embeds libdist. libdist
+// decides when, on which replica and in which batch a request runs. It also enforces deadlines, priorities
+// and the queue limit, and drains the queue on shutdown.
 #define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
@@ -23,7 +24,7 @@ typedef struct {
   dist_strategy *strategy;
   dist_batcher *batcher;
   dist_versions *versions;
-  model *latest;  // of the versions
+  model *latest;  // the latest of `versions`
   http *server;
   atomic_int swapping, draining;
   _Atomic int64_t accepted;
@@ -38,7 +39,8 @@ typedef struct {
   float vector[MODEL_MOST_OUTPUTS];
 } request;
 
-// ---- On an instance ------------------------------------------------------------------------------------------
+// ---- Instances
+// -----------------------------------------------------------------------------------------------
 
 static dist_status warm_up(dist_replica *replica, void *user_data) {
   host *h = user_data;
@@ -88,21 +90,21 @@ static dist_status encode(exchange *e) {
   options.priority = (int32_t)priority;
   options.length = r->text.tokens;
   options.done = encoded;
-  e->counts = 1;  // before it may be answered
+  e->counts = 1;  // set it first: submitting may answer the request at once
   h->accepted++;
   status = dist_batcher_submit(h->batcher, r, &options, NULL);
   if (status) e->counts = 0, h->accepted--;
   return status;
 }
 
-// On a thread of its own: it waits until no request sees the old version.
+// Runs on a separate thread, because it waits until no request uses the old version any more.
 static void *run_swap(void *user_data) {
   exchange *e = user_data;
   host *h = e->user_data;
   char path[4096];
   model *loaded = NULL;
   int64_t version = 0;
-  (void)setpriority(PRIO_PROCESS, 0, 19);  // on Linux of this thread alone: requests come first
+  (void)setpriority(PRIO_PROCESS, 0, 19);  // prefer requests; on Linux, applies to this thread only
   dist_status status = json_path(e->body, e->size, h->options.models, path, sizeof path);
   if (!status) status = model_load(h->strategy, path, h->latest, &loaded);
   if (!status) status = dist_versions_publish(h->versions, loaded, model_release, NULL, &version);
@@ -148,7 +150,8 @@ static const http_route routes[] = {{"POST", "/encode", encode},
                                     {"GET", "/health", tell_health},
                                     {"GET", "/metrics", tell_metrics}};
 
-// ---- Begin and end -------------------------------------------------------------------------------------------
+// ---- Start and shutdown
+// --------------------------------------------------------------------------------------
 
 static dist_status start(host *h) {
   h->options.instances.warm_up = warm_up;
@@ -166,7 +169,7 @@ static dist_status start(host *h) {
   return status;
 }
 
-// What was accepted is answered, and nothing new begins.
+// Answers all accepted requests and accepts no new ones.
 static dist_status stop(host *h) {
   int64_t answered = 0, gone = 0;
   h->draining = 1;

@@ -14,25 +14,25 @@
 
 #include "json.h"
 
-enum { IDLE_SECONDS = 60 };  // a connection on which nothing comes for so long is closed
+enum { IDLE_SECONDS = 60 };  // a connection without traffic is closed after this time
 
 struct http {
   struct MHD_Daemon *daemon;
   const http_route *routes;
   size_t num_routes;
   void *user_data;
-  int listening;  // what http_drain() took from the daemon; -1: nothing
+  int listening;  // the listening socket returned by MHD_quiesce_daemon(), or -1
   atomic_int draining;
-  pthread_mutex_t lock;  // of what follows
+  pthread_mutex_t lock;  // guards the members below
   pthread_cond_t fewer;
-  int64_t open;  // requests that the host has, or whose answer has not been sent, and calls of http_answer()
+  int64_t open;  // requests begun but not completely sent, plus unfinished http_answer() calls
   int64_t answered, gone;
 };
 
 typedef struct {
   exchange public;
   struct MHD_Connection *connection;
-  int begun, answered;  // by the host
+  int begun, answered;  // whether the host has received, has answered the request
   unsigned code;
   const char *type;
   char *answer;
@@ -88,7 +88,7 @@ void http_answer_json(exchange *e, dist_status status, char *body, size_t size) 
   http_answer(e, code_of(status), "application/json", body, size);
 }
 
-// The request may be over before this returns, and the server is not stopped before it has.
+// The request may be freed before this returns, but `open` keeps the server alive until then.
 void http_answer(exchange *e, unsigned code, const char *type, char *body, size_t size) {
   request *r = (request *)e;
   http *server = r->public.server;
@@ -129,7 +129,8 @@ static void begin(request *r, const char *method, const char *path) {
   if (status) http_answer_json(&r->public, status, NULL, 0);
 }
 
-// Called when the head of a request is there, for each piece of its body, at its end, and after it was resumed.
+// libmicrohttpd calls this for the head of a request, each piece of its body, its end, and after it is
+// resumed.
 static enum MHD_Result come(void *user_data, struct MHD_Connection *connection, const char *path,
                             const char *method, const char *version, const char *data, size_t *size,
                             void **memory) {
@@ -148,7 +149,7 @@ static enum MHD_Result come(void *user_data, struct MHD_Connection *connection, 
     if (e->size + *size <= HTTP_MOST_BODY)
       memcpy(e->body + e->size, data, *size);
     else
-      e->size = HTTP_MOST_BODY;  // with what comes now it is more; that is not kept
+      e->size = HTTP_MOST_BODY;  // the next line makes the size exceed the limit; the body is discarded
     e->size += *size;
     *size = 0;
     return MHD_YES;
@@ -156,7 +157,7 @@ static enum MHD_Result come(void *user_data, struct MHD_Connection *connection, 
   e->user_data = server->user_data;
   r->begun = 1;
   change(server, &server->open, 2);
-  MHD_suspend_connection(connection);  // before the host has it, which may answer at once
+  MHD_suspend_connection(connection);  // suspend first: the host may answer at once
   begin(r, method, path);
   return MHD_YES;
 }

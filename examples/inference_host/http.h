@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP on loopback by libmicrohttpd: one thread has all connections, and none of them waits there. A request is
-// suspended before the host gets it, and resumed when the host answers, from any thread.
+// An HTTP server on the loopback interface, based on libmicrohttpd. A single thread serves all connections
+// without blocking. A request is suspended before the host receives it and resumed when the host answers,
+// from any thread.
 #ifndef EXAMPLES_INFERENCE_HOST_HTTP_H
 #define EXAMPLES_INFERENCE_HOST_HTTP_H
 
@@ -13,45 +14,50 @@ enum { HTTP_MOST_BODY = 16384 };
 
 typedef struct http http;
 
-// A request, until it is answered.
+// A request. Valid until it has been answered.
 typedef struct exchange {
   http *server;
-  void *user_data;  // http_start()'s
+  void *user_data;  // the one passed to http_start()
   char body[HTTP_MOST_BODY];
   size_t size;
-  int counts;     // set by the host: in http_counts
-  void *content;  // the host's; freed by free() when the request is over
+  int counts;     // set by the host: include this request in http_counts()
+  void *content;  // owned by the host; released with free() after the request
 } exchange;
 
-// Which requests the host gets. `begin` is called on the thread of the connections; with DIST_OK it has seen to
-// http_answer(), there or later, and anything else is the answer.
+// A method and path that the host handles. The connection thread calls `begin`. If it returns DIST_OK, the
+// host must call http_answer(), from `begin` or later. Any other status is sent as the answer.
 typedef struct {
   const char *method, *path;
   dist_status (*begin)(exchange *e);
 } http_route;
 
-// port 0: any that is free. `routes` are used until http_stop(). NULL: the system has none of it.
+// Port 0 selects a free port. `routes` must stay valid until http_stop(). Returns NULL on failure.
 http *http_start(uint16_t port, const http_route *routes, size_t n, void *user_data);
 uint16_t http_port(const http *server);
 
-// A header of the request, or else a parameter of its query; NULL: neither. While http_route.begin has it alone.
+// Returns a request header or else a query parameter; NULL if neither exists. Call it only from
+// http_route.begin.
 const char *http_parameter(exchange *e, const char *name);
-// That as a number; `out` stays where there is neither.
+// Parses http_parameter() as a number from `least` to `most`. If the parameter is absent, *out is unchanged.
 dist_status http_number(exchange *e, const char *name, int64_t least, int64_t most, int64_t *out);
 
-// Once a request, from any thread. `body` is freed by free(); NULL: no memory, which the client is told.
+// Answers the request; call it exactly once, from any thread. `body` is released with free(). If it is NULL,
+// the client receives a 500.
 void http_answer(exchange *e, unsigned code, const char *type, char *body, size_t size);
-// 200 and that JSON; or, where `status` is not DIST_OK, the code that says so, with dist_last_error(); `body` is freed.
+// Answers 200 with a JSON body or, if `status` is not DIST_OK, the matching code with dist_last_error().
+// Frees `body`.
 void http_answer_json(exchange *e, dist_status status, char *body, size_t size);
 
-// No new connections; who has one is told that it ends.
+// Stops accepting connections. Answers on existing connections tell the client that the connection will be
+// closed.
 void http_drain(http *server);
-// Until all requests have been answered, and the answers sent. 0: they have not within timeout_ns.
+// Waits until all requests have been answered and the answers sent. Returns 0 if timeout_ns expires first.
 int http_await(http *server, int64_t timeout_ns);
-// Of the requests that count: answers that went out whole, and those whose client had gone.
+// For requests with `counts`: the number of answers sent completely, and of clients that disconnected before
+// that.
 void http_counts(http *server, int64_t *out_answered, int64_t *out_gone);
 
-// Closes all connections, and counts a last time. The host answers no more.
+// Closes all connections and returns the final counts. The host must not answer afterwards.
 void http_stop(http *server, int64_t *out_answered, int64_t *out_gone);
 
 #endif

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OF_A_NUMBER = 20 };  // "-1.17549435e-38, " and a NUL
+enum { MOST_OF_A_NUMBER = 20 };  // room for "-1.17549435e-38, " and a NUL
 
-// The whole body is one value, with nothing after it but space.
+// The whole body must be one JSON value; only white space may follow.
 static cJSON *parse(const char *body, size_t size) {
   const char *end = body;
   cJSON *whole = cJSON_ParseWithLengthOpts(body, size, &end, 0);

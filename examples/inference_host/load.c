@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks an inference host at a fixed rate, whatever it answers: a request's time counts from when it was meant to be sent.
+// Sends requests to an inference host at a fixed rate, without waiting for answers. The latency of a request
+// counts from the time at which it was due.
 //
 //     load PORT RATE SECONDS TOKENS [CONNECTIONS [FILE]]
 //
-// RATE 0: each of CONNECTIONS asks again when it has been answered, for the most that the host gives; that is so for no more
-// connections than the host takes at a time, since who is refused asks again at once. One line on stdout, of `name value`
-// pairs. FILE: gets a line for each answer: when it was meant to be asked, and what it took, in ms, and how its body begins.
+// With RATE 0, each of CONNECTIONS sends its next request when it has received an answer, which measures the
+// maximum throughput. CONNECTIONS must then not exceed the number of requests that the host accepts at a
+// time, because a refused connection retries immediately. The program prints one line of `name value` pairs.
+// If FILE is given, it receives one line per answer: the due time and the latency in ms, and the start of the
+// body.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +25,11 @@
 #include <unistd.h>
 
 enum { MOST_CONNECTIONS = 900, MOST_TOKENS = 256, ROOM = 32768, EVENTS = 64, BEGIN = 200 };
-static const int64_t second = 1000000000, grace = 5000000000;  // in which the last answers may come
+static const int64_t second = 1000000000, grace = 5000000000;  // how long to wait for the last answers
 
 typedef struct {
   int fd;
-  int64_t meant;  // when its request was; 0: it has none
+  int64_t meant;  // when its request was due; 0 = no request is outstanding
   char answer[ROOM];
   size_t size;
 } connection;
@@ -42,7 +45,7 @@ static FILE *file;
 static struct {
   int64_t meant;
   char begin[BEGIN];
-} * answers;  // of the times; NULL: no FILE
+} * answers;  // parallel to `times`; NULL = no FILE
 
 static int64_t now(void) {
   struct timespec time;
@@ -75,7 +78,7 @@ static int open_connection(connection *c) {
   return epoll_ctl(poll_fd, EPOLL_CTL_ADD, c->fd, &event) == 0;
 }
 
-// 0: all connections are busy.
+// Sends a request on an idle or new connection. Returns 0 if all connections are busy.
 static int ask(int64_t meant) {
   connection *c = NULL;
   if (num_idle > 0) {
@@ -94,7 +97,7 @@ static int ask(int64_t meant) {
   return 1;
 }
 
-// The code of an answer that is there whole; 0: it is not.
+// Returns the status code if the answer is complete, otherwise 0.
 static int answer_of(connection *c) {
   c->answer[c->size] = '\0';
   const char *body = strstr(c->answer, "\r\n\r\n"), *length = strcasestr(c->answer, "content-length:");
@@ -143,7 +146,7 @@ static double ms_at(double part) {
   return (double)times[at < num_times ? at : num_times - 1] * 1e-6;
 }
 
-// Before the times are sorted. 0: it cannot be written.
+// Must be called before `times` is sorted. Returns 0 if the file cannot be written.
 static int write_answers(void) {
   for (int64_t i = 0; i < num_times && file != NULL; i++) {
     const char *body = answers[i].begin;
@@ -153,7 +156,7 @@ static int write_answers(void) {
   return file == NULL || fclose(file) == 0;
 }
 
-// When the request of that number is meant to be sent, where they come at a rate.
+// The due time of the n-th request at a fixed rate.
 static int64_t due_at(int64_t number) { return begin + (int64_t)((double)number * 1e9 / rate); }
 
 static int busy(void) { return used - num_idle; }
@@ -180,7 +183,7 @@ int main(int argc, char **argv) {
   const int64_t end = begin + (int64_t)(seconds * 1e9);
   int64_t sent = 0, answered_in_time = 0, at = begin;
   for (;;) {
-    for (;; sent++) {  // all that are due, also where this comes late
+    for (;; sent++) {  // send all requests that are due, including late ones
       const int64_t due = rate > 0.0 ? due_at(sent) : at;
       if (due > at || due >= end || !ask(due)) break;
     }

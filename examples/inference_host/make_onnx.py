@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the encoder of a safetensors file as an ONNX model, for the programs that answer by ONNX Runtime.
+"""Converts the encoder in a safetensors file to an ONNX model, for the programs that use ONNX Runtime.
 
-make_onnx.py WEIGHTS MODEL: ids int64[tokens], as many as there are, give vector f32[hidden], of length 1. With numpy, onnx,
+make_onnx.py WEIGHTS MODEL
+The model maps ids int64[tokens], with any number of tokens, to a vector f32[hidden] of length 1. Requires numpy, onnx,
 onnxruntime, safetensors and tokenizers."""
 
 import pathlib
@@ -17,7 +18,7 @@ from safetensors.numpy import load_file
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tensor_parallel"))
 import make_reference  # noqa: E402  (after the path is set)
 
-SAME = 0  # a Reshape's number for a dimension that stays
+SAME = 0  # in the shape of a Reshape, keeps the dimension
 
 
 def sentence_model(weights):

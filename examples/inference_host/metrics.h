@@ -5,7 +5,8 @@
 #include <dist/dist.h>
 #include <stddef.h>
 
-// What dist_write_metrics() writes, in one piece, to be freed; NULL: no memory. *out_size without the NUL.
+// Returns the text of dist_write_metrics(). The caller frees it; NULL if memory is exhausted. *out_size
+// excludes the NUL.
 char *metrics_text(dist_strategy *strategy, size_t *out_size);
 
 #endif

@@ -9,9 +9,9 @@
 #include "ops.h"
 #include "weights.h"
 
-enum { HEAD_SIZE = 32 };  // which the file does not say: MiniLM's
-enum { STEP = 16 };       // rows of a product are rounded up to this, so that few shapes are met
-enum { BLOCK = 256 };     // rows of a product at most
+enum { HEAD_SIZE = 32 };  // the file does not contain it; this is MiniLM's
+enum { STEP = 16 };       // rows of a product are rounded up to a multiple, to limit the number of shapes
+enum { BLOCK = 256 };     // maximum number of rows per product
 enum { WORDS, POSITIONS, TYPES, SCALE, SHIFT, NUM_EMBEDDINGS };
 
 static const char *const embedding_names[] = {
@@ -21,8 +21,8 @@ static const char *const embedding_names[] = {
 struct model {
   weights file;
   dist_value *embeddings[NUM_EMBEDDINGS];
-  dist_tensor embedding[NUM_EMBEDDINGS];  // what they are
-  ops_sizes sizes;                        // but for the rows
+  dist_tensor embedding[NUM_EMBEDDINGS];  // indexed by the constants above
+  ops_sizes sizes;                        // without the number of rows
   size_t layers;
   ops_matrix *matrices;  // [layers, OPS_NUM_PRODUCTS]
 };
@@ -31,7 +31,8 @@ static dist_status no_memory(void) { return dist_fail(DIST_RESOURCE_EXHAUSTED, "
 
 // ---- Loading ------------------------------------------------------------------------------------------
 
-// Whether a value is f32[rows, columns], or f32[columns] where rows is 0. Any rows: -1.
+// Checks that a value is f32[rows, columns], or f32[columns] if rows is 0. With rows -1, any number is
+// accepted.
 static dist_status take(const dist_value *value, int64_t rows, int64_t columns, dist_tensor *out) {
   const dist_status status = dist_value_tensor(value, out);
   if (status) return status;
@@ -46,7 +47,7 @@ static dist_status item(dist_value *group, size_t layer, size_t index, int64_t r
   return take(dist_value_item(dist_value_item(group, layer), index), rows, columns, out);
 }
 
-// weight: [outputs, inputs], and its bias. `bias_at` is the bias's index in its group.
+// Takes a weight, [outputs, inputs], and its bias, which has the index `bias_at` in its group.
 static dist_status matrix(dist_value *group, size_t index, dist_value *biases, size_t bias_at, size_t layer,
                           int64_t outputs, int64_t inputs, ops_weight *out) {
   dist_tensor weight, bias;
@@ -85,7 +86,7 @@ static dist_status pack_layer(model *m, size_t layer) {
   return status;
 }
 
-// The first layer's shapes are what all others have to agree with.
+// Takes the sizes from the first layer. pack_layer() requires all other layers to match them.
 static dist_status find_sizes(model *m, const model *like) {
   dist_tensor query, inner;
   dist_status status =
@@ -146,13 +147,13 @@ void model_release(void *made, void *user_data) {
 
 int64_t model_outputs(const model *m) { return m->sizes.hidden; }
 
-// ---- A pass -------------------------------------------------------------------------------------------
+// ---- Forward pass -------------------------------------------------------------------------------------
 
 typedef struct {
-  ops_session *products[BLOCK / STEP + 1];        // by rows / STEP
-  ops_session *attention[MODEL_MOST_TOKENS + 1];  // by tokens
-  int64_t room;                                   // rows that the buffers hold
-  float *state, *qkv, *mixed, *inner;             // one block
+  ops_session *products[BLOCK / STEP + 1];        // [rows / STEP]
+  ops_session *attention[MODEL_MOST_TOKENS + 1];  // [tokens]
+  int64_t room;                                   // number of rows that the buffers can hold
+  float *state, *qkv, *mixed, *inner;             // allocated as one block
 } workspace;
 
 dist_status workspace_create(dist_replica *replica, void **out_workspace, void *user_data) {
@@ -177,7 +178,7 @@ void workspace_destroy(void *made, void *user_data) {
   free(w);
 }
 
-// Buffers grow to the largest batch that has come.
+// Grows the buffers to the largest batch so far.
 static dist_status make_room(workspace *w, const ops_sizes *s, int64_t rows) {
   if (rows <= w->room) return DIST_OK;
   leave_buffers(w);
@@ -203,7 +204,8 @@ static dist_status session_of(ops_session **at, const ops_sizes *sizes, int64_t 
   return status;
 }
 
-// Word, position and type, added up. Text that has an id beyond the model's gets zeros, and its own error.
+// Adds the word, position and type embeddings. If an id is out of range, only this text fails; its rows are
+// zeros.
 static void embed(const model *m, text *t, float *out) {
   const int64_t hidden = m->sizes.hidden, words = m->embedding[WORDS].shape[0];
   const float *types = m->embedding[TYPES].data;
@@ -220,7 +222,7 @@ static void embed(const model *m, text *t, float *out) {
   }
 }
 
-// The mean of the rows, to length 1.
+// The mean of the rows, normalized to length 1.
 static void pool(const float *rows, int64_t tokens, int64_t hidden, float *out) {
   double square = 0.0;
   for (int64_t c = 0; c < hidden; c++) {
@@ -238,7 +240,7 @@ static const float *vector(const model *m, size_t layer, size_t index) {
   return item(m->file.whole, layer, index, 0, m->sizes.hidden, &tensor) ? NULL : tensor.data;
 }
 
-// From row `at`: what follows attention in a layer, for one block.
+// Computes the rest of a layer after the attention for the block that begins at row `at`.
 static dist_status run_block(const model *m, workspace *w, ops_session *s, size_t layer, int64_t at) {
   const ops_matrix *matrices = m->matrices + layer * OPS_NUM_PRODUCTS;
   float *state = w->state + at * m->sizes.hidden;
@@ -255,7 +257,7 @@ static dist_status run_block(const model *m, workspace *w, ops_session *s, size_
   return status;
 }
 
-// The session of the block that begins at row `at`.
+// Returns the session for the block that begins at row `at`.
 static ops_session *block_at(workspace *w, int64_t rows, int64_t at) {
   return w->products[(rows - at < BLOCK ? rows - at : BLOCK) / STEP];
 }

@@ -13,7 +13,7 @@ struct model {
 
 static const OrtApi *ort(void) { return OrtGetApiBase()->GetApi(ORT_API_VERSION); }
 
-// `error` is freed.
+// Converts an ONNX Runtime error to a libdist error and releases it.
 static dist_status status_of(OrtStatus *error, dist_status kind) {
   if (error == NULL) return DIST_OK;
   const dist_status status = dist_fail(kind, ort()->GetErrorMessage(error));
@@ -79,7 +79,7 @@ dist_status workspace_create(dist_replica *replica, void **out_workspace, void *
 
 void workspace_destroy(void *workspace, void *user_data) { (void)workspace, (void)user_data; }
 
-// On any number of threads at a time: a session has no state.
+// Any number of threads can call this at the same time, because a session has no state.
 static OrtStatus *run(const model *m, const text *t) {
   static const char *const input_name = "ids", *const output_name = "vector";
   int64_t ids[MODEL_MOST_TOKENS];
@@ -100,7 +100,7 @@ static OrtStatus *run(const model *m, const text *t) {
   return error;
 }
 
-// Each by itself. An id that is none of the model's is what a run fails for, and it fails its text alone.
+// Encodes each text separately. If ONNX Runtime rejects an id, only that text fails.
 dist_status model_encode(const model *m, void *workspace, text *const *texts, size_t n) {
   (void)workspace;
   for (size_t i = 0; i < n; i++) {

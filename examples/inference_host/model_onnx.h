@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// model.h by ONNX Runtime, for the benchmark: the file is make_onnx.py's, and an instance computes with nothing of its own.
+// Implements model.h with ONNX Runtime, for the benchmark. make_onnx.py creates the file. Instances need no
+// workspace.
 #ifndef EXAMPLES_INFERENCE_HOST_MODEL_ONNX_H
 #define EXAMPLES_INFERENCE_HOST_MODEL_ONNX_H
 
 #include "model.h"
 
-// model_load() for a session of `threads` threads, the caller's among them; model_load()'s own has one.
+// Like model_load(), but the session uses `threads` threads including the caller. model_load() uses one.
 dist_status model_load_threads(const char *path, int threads, model **out);
 
 #endif

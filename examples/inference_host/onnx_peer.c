@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmark compares the host with: one session of ONNX Runtime, called by plain threads that take requests off a
-// bounded queue. HTTP and JSON are the host's own; of libdist it has the errors alone.
+// The server that the benchmark compares the host with: plain threads take requests from a bounded queue and
+// call a single ONNX Runtime session. It shares the host's HTTP and JSON code and uses libdist only for error
+// messages.
 //
 //     onnx_peer [-p PORT] [-r CALLERS] [-j THREADS] [-q REQUESTS] MODEL
 //
-// THREADS: of the session, the caller's among them. REQUESTS: that may wait; one more gets 503.
+// THREADS is the number of threads of the session, including the caller. REQUESTS is the maximum number of
+// waiting requests; further ones receive a 503.
 #define DIST_EXPERIMENTAL
 #include <pthread.h>
 #include <signal.h>
@@ -32,14 +34,14 @@ typedef struct {
   model *model;
   http *server;
   pthread_t callers[MOST_CALLERS];
-  pthread_mutex_t lock;  // of what follows
+  pthread_mutex_t lock;  // guards the members below
   pthread_cond_t more;
   request *first, *last;
   long waiting;
   int ends;
 } peer;
 
-// The number of an option, at least 0.
+// Parses the value of an option: 0 to `most`.
 static long number(const char *text, long most) {
   char *rest = NULL;
   const long value = strtol(text, &rest, 10);
@@ -70,7 +72,7 @@ static const char *parse(int argc, char **argv) {
 static dist_status put(peer *p, request *r) {
   pthread_mutex_lock(&p->lock);
   const int refused =
-      p->ends || p->waiting == most_waiting;  // nobody would take it any more, or too many wait
+      p->ends || p->waiting == most_waiting;  // the server is shutting down, or the queue is full
   if (!refused) {
     if (p->waiting++ == 0)
       p->first = r;
@@ -83,7 +85,7 @@ static dist_status put(peer *p, request *r) {
   return refused ? dist_fail(DIST_RESOURCE_EXHAUSTED, "the queue is full, or ends") : DIST_OK;
 }
 
-// NULL: nothing waits, and nothing will come.
+// Returns NULL when the queue is empty and shutting down.
 static request *take(peer *p) {
   pthread_mutex_lock(&p->lock);
   while (p->waiting == 0 && !p->ends) pthread_cond_wait(&p->more, &p->lock);
@@ -119,7 +121,8 @@ static dist_status encode(exchange *e) {
   return status ? status : put(e->user_data, r);
 }
 
-// ---- Begin and end -------------------------------------------------------------------------------------------
+// ---- Start and shutdown
+// --------------------------------------------------------------------------------------
 
 static const http_route routes[] = {{"POST", "/encode", encode}};
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench.py --picture: latency and throughput against the rate that is asked, a line a server."""
+"""Implements bench.py --picture: plots latency and throughput against the request rate, one line per server."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that bench.py loads, and what it counts of them."""
+"""Runs the servers that bench.py loads, and collects their results."""
 
 import json
 import os
@@ -13,12 +13,12 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def percentile(times, part):
-    """The time that so many have at most; 0.0 where nothing was answered."""
+    """Returns the given quantile of `times`, or 0.0 if there are none."""
     return sorted(times)[min(len(times) - 1, int(part * len(times)))] if times else 0.0
 
 
 def body_of(tokens):
-    """What load.c asks."""
+    """Returns the request body that load.c sends."""
     return json.dumps({"ids": [101, *(100 + i * 37 % 90 for i in range(1, tokens))]}).encode()
 
 
@@ -29,13 +29,13 @@ def machine(cpus):
 
 
 def cpu_seconds():
-    """That all processes of the machine have used."""
+    """Returns the CPU time that all processes of the machine have used."""
     user, nice, system, _, _, irq, softirq = map(int, pathlib.Path("/proc/stat").read_text().split()[1:8])
     return (user + nice + system + irq + softirq) / TICKS
 
 
 class Tally:
-    """Of one load of one server, over the rounds."""
+    """The results of one load on one server, summed over the rounds."""
 
     def __init__(self, rate):
         self.rate, self.times, self.p99s = rate, [], []
@@ -47,14 +47,14 @@ class Tally:
         self.p99s.append(percentile(times, 0.99))
         self.seconds += seconds
         self.asked += int(said["asked"])
-        self.answered += said["rate"] * seconds  # within them: the last ones may come later
+        self.answered += said["rate"] * seconds  # those within the time; the last answers may arrive later
         self.refused += int(said["refused"])
         self.failed += int(said["failed"])
         self.cpu += said["cpu"] * seconds
 
 
 class Server:
-    """A program that prints its address. sets_rates: the common rates are parts of the best of these."""
+    """A program that prints its address. If sets_rates, its capacity is a candidate for the common rates."""
 
     def __init__(self, name, command, sets_rates=False):
         self.name, self.sets_rates = name, sets_rates
@@ -74,7 +74,7 @@ class Server:
         return self.post("/encode", body_of(given.tokens))
 
     def ask(self, given, rate, *more):
-        """What load says, and a line for each answer: when it was meant to be asked, what it took, how it begins."""
+        """Runs load. Returns its results and, for each answer, the due time, the latency and the start of the body."""
         path = given.scratch / "answers"
         most = more or (900,)
         command = [given.folder / "load", self.port, f"{rate:.3f}", given.seconds, given.tokens, *most, path]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench.py --swap: the host at half its capacity, while its model is replaced again and again, between runs where it is not."""
+"""Implements bench.py --swap: loads the host at half its capacity, with phases in which its model is replaced
+repeatedly."""
 
 import array
 import json
@@ -13,13 +14,13 @@ import time
 
 from servers import percentile
 
-FILES = ("one.safetensors", "two.safetensors")  # of odd versions, and of even ones
-NUMBERS = 8  # of an answer, by which it is known
+FILES = ("one.safetensors", "two.safetensors")  # the models of odd and of even versions
+NUMBERS = 8  # how many numbers of an answer identify its model
 NEAR, APART = 1e-5, 1e-3
 
 
 def make_other(source, target):
-    """The same model, but for every norm's shift: what is computed with some of these and some of the others is neither's."""
+    """Writes the same model with different norm shifts. An answer computed with a mixture of both differs from both."""
     content = bytearray(source.read_bytes())
     begin = 8 + struct.unpack_from("<Q", content)[0]
     for name, tensor in json.loads(content[8:begin]).items():
@@ -38,14 +39,14 @@ def host_of(given):
 
 
 def is_torn(begin, right):
-    """Whether an answer that begins so is another than its version's."""
+    """Returns whether an answer, given its start, is not that of its version."""
     version = int(re.match(r'{"version": *(\d+)', begin)[1])
     numbers = [float(word) for word in re.findall(r"-?[\d.]+(?:e-?\d+)?", begin[begin.index("[") :])[:NUMBERS]]
     return any(abs(a - b) > NEAR for a, b in zip(numbers, right[1 - version % 2], strict=True))
 
 
 class Swapper:
-    """Replaces the model each so many seconds, between enter and exit."""
+    """Replaces the model periodically, with the given number of seconds between swaps."""
 
     def __init__(self, server, every):
         self.server, self.every = server, every
@@ -77,7 +78,7 @@ class Swapper:
 
 
 def learn(server, given):
-    """What is right for each file, by a swap there and one back."""
+    """Determines the correct answer for each file by swapping there and back."""
     right = []
     server.version = 1
     with Swapper(server, 3600) as swapper:

@@ -8,24 +8,24 @@
 
 #include "ops.h"
 
-enum { COLUMNS, BIASES, ROWS, WHOLE, NUM_ARGS };  // of packing
-enum { SUMS = 2 };                                // collectives in a layer
+enum { COLUMNS, BIASES, ROWS, WHOLE, NUM_ARGS };  // arguments of pack_shards()
+enum { SUMS = 2 };                                // collectives per layer
 
-// What a logical device of a replica computes with. Its thread alone uses it.
+// The buffers of one logical device of a replica. Only the device's thread uses them.
 typedef struct {
   ops_session *session;  // for inputs of `rows` rows
   int64_t rows;
-  float *state, *attention, *mixed, *inner;  // intermediate results, in one block
-  double *began, *ended;                     // of each sum in the last run, by the clock
+  float *state, *attention, *mixed, *inner;  // intermediate results, allocated as one block
+  double *began, *ended;                     // times of each sum in the last run
 } place;
 
 struct encoder {
   dist_strategy *strategy;
-  dist_value *whole;  // the weights that every device has
+  dist_value *whole;  // the weights that are replicated to all devices
   int64_t heads;
   int32_t devices;
   size_t replicas, layers;
-  ops_sizes *sizes;      // [devices], but for the rows
+  ops_sizes *sizes;      // [devices], without the number of rows
   ops_matrix *matrices;  // [devices, layers, OPS_NUM_PRODUCTS]
   place *places;         // [replicas, devices]
 };
@@ -47,7 +47,7 @@ static const float *vector(dist_value *group, size_t layer, size_t index) {
   return dist_value_tensor(tensor_of(group, layer, index), &tensor) ? NULL : tensor.data;
 }
 
-// A shard is a view into the whole matrix, whose rows are further apart than its own are long.
+// A shard is a view into the whole matrix, so its row stride exceeds its row length.
 static ops_weight matrix(dist_value *group, size_t layer, size_t index, const float *bias) {
   dist_tensor tensor;
   if (dist_value_tensor(tensor_of(group, layer, index), &tensor)) return (ops_weight){NULL, NULL, 0, 0, 0};
@@ -66,7 +66,7 @@ static dist_status pack_layer(const ops_sizes *sizes, dist_value *args, size_t l
     weights[i] = matrix(columns, layer, i, vector(biases, layer, i));
   dist_status status = ops_pack(sizes, OPS_QUERY_KEY_VALUE, weights, 3, &out[OPS_QUERY_KEY_VALUE]);
   if (!status) status = ops_pack(sizes, OPS_INTERMEDIATE, weights + 3, 1, &out[OPS_INTERMEDIATE]);
-  // Of a sum's bias, as of the state, there is one among all devices.
+  // The bias and the old state must enter the sum once, so only the first device adds them.
   weights[0] =
       matrix(rows, layer, WEIGHTS_ATTENTION, first ? vector(whole, layer, WEIGHTS_ATTENTION_BIAS) : NULL);
   weights[1] = matrix(rows, layer, WEIGHTS_OUTPUT, first ? vector(whole, layer, WEIGHTS_OUTPUT_BIAS) : NULL);
@@ -75,7 +75,8 @@ static dist_status pack_layer(const ops_sizes *sizes, dist_value *args, size_t l
   return status;
 }
 
-// On each logical device of replica 0: its shards become what all replicas' devices of its number read.
+// Runs on each logical device of replica 0. Packs the device's shards; all replicas' devices with this number
+// read them.
 static dist_status pack_shards(dist_replica *device, dist_value *args, dist_value *kwargs,
                                dist_value **out_result, void *user_data) {
   (void)kwargs, (void)out_result;
@@ -95,7 +96,7 @@ static dist_status pack_shards(dist_replica *device, dist_value *args, dist_valu
   return status;
 }
 
-// Weights are divided without a copy, each group by one call.
+// Splits the weights without copying them, one call per group.
 static dist_status divide_and_pack(dist_replica *replica, dist_value *args, dist_value *kwargs,
                                    dist_value **out_result, void *user_data) {
   (void)kwargs;
@@ -172,9 +173,9 @@ size_t encoder_bytes(const encoder *e) {
   return bytes;
 }
 
-// ---- A pass -------------------------------------------------------------------------------------------
+// ---- Forward pass -------------------------------------------------------------------------------------
 
-// Makes what the device computes with, unless the last input had as many rows.
+// Allocates the device's buffers, unless the last input had the same number of rows.
 static dist_status take_place(const encoder *e, int32_t device, int64_t rows, place *p) {
   if (p->rows == rows) return DIST_OK;
   leave_place(p);
@@ -197,7 +198,7 @@ static dist_status take_place(const encoder *e, int32_t device, int64_t rows, pl
   return status;
 }
 
-// The devices' summands in `state` come together, in norm; then every device has the new state.
+// Sums `state` over the devices and normalizes it. Every device then has the new state.
 static dist_status add_up(const encoder *e, dist_replica *device, const place *p, size_t sum, size_t scale) {
   const int64_t shape[] = {p->rows, e->sizes[0].hidden};
   dist_tensor state = {p->state, DIST_F32, 2, shape, NULL};
@@ -223,7 +224,7 @@ static dist_status run_layer(const encoder *e, dist_replica *device, const place
   return status;
 }
 
-// On each logical device. All come to the same bits; device 0 gives them.
+// Runs on each logical device. All devices compute the same bits; device 0 returns them.
 static dist_status run_layers(dist_replica *device, dist_value *args, dist_value *kwargs,
                               dist_value **out_result, void *user_data) {
   (void)kwargs;

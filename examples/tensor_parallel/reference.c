@@ -24,7 +24,7 @@ float reference_difference(const reference *text, const dist_value *output) {
   float most = 0.0f;
   for (int64_t i = 0; i < x.shape[0] * x.shape[1]; i++) {
     const float difference = fabsf(((const float *)x.data)[i] - ((const float *)y.data)[i]);
-    if (!(difference <= most)) most = difference;  // not a number, too
+    if (!(difference <= most)) most = difference;  // also true for NaN
   }
   return most;
 }

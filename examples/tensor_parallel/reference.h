@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text as the encoder's input, and ONNX Runtime's output of it (make_reference.py).
+// An example text: the encoder's input and the output of ONNX Runtime (make_reference.py).
 #ifndef EXAMPLES_TENSOR_PARALLEL_REFERENCE_H
 #define EXAMPLES_TENSOR_PARALLEL_REFERENCE_H
 
@@ -15,13 +15,14 @@ typedef struct {
   int64_t heads;
 } reference;
 
-// reference_release() in any case.
+// Call reference_release() even if this fails.
 dist_status reference_load(dist_strategy *strategy, const char *path, reference *out);
 void reference_release(reference *text);
 
-// The most by which a number of `output` differs; infinity where the sizes do.
+// Returns the largest difference from the reference output, or infinity if the sizes differ.
 float reference_difference(const reference *text, const dist_value *output);
-// Both round to 24 bits, in another order: this is twice what was seen on six layers.
+// Both implementations round to 24 bits but add in different orders. This is twice the largest difference
+// seen on six layers.
 #define REFERENCE_MOST_DIFFERENCE 1e-5f
 
 #ifdef __cplusplus

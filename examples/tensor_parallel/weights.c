@@ -6,7 +6,7 @@
 
 enum { MOST_LAYERS = 64, MOST_NAMES = 6 };
 
-// In the order of the header's enumerations.
+// In the order of the enumerations in weights.h.
 static const char *const columns[] = {"attention.self.query.weight", "attention.self.key.weight",
                                       "attention.self.value.weight", "intermediate.dense.weight", NULL};
 static const char *const biases[] = {"attention.self.query.bias", "attention.self.key.bias",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A BERT encoder's weights out of a safetensors file, grouped by how a layer is divided over devices.
+// The weights of a BERT encoder from a safetensors file, grouped by how a layer is split over devices.
 #ifndef EXAMPLES_TENSOR_PARALLEL_WEIGHTS_H
 #define EXAMPLES_TENSOR_PARALLEL_WEIGHTS_H
 
@@ -10,17 +10,17 @@
 extern "C" {
 #endif
 
-// Of each group an item for every layer: a list of the tensors below.
+// Each group has an item per layer, which is a list of the tensors enumerated below.
 typedef struct {
-  dist_value *columns;  // weights whose outputs are divided: [outputs, inputs], by rows of the file's matrix
-  dist_value *biases;   // of these outputs
-  dist_value *rows;     // weights whose inputs are divided: they take what `columns` gave
-  dist_value *whole;    // what every device has
+  dist_value *columns;  // weights split by outputs, [outputs, inputs]: by rows of the file's matrix
+  dist_value *biases;   // biases of these outputs
+  dist_value *rows;     // weights split by inputs; their input is the output of `columns`
+  dist_value *whole;    // tensors that every device has
 } weights;
 
-enum { WEIGHTS_QUERY, WEIGHTS_KEY, WEIGHTS_VALUE, WEIGHTS_INTERMEDIATE };  // of columns, biases
-enum { WEIGHTS_ATTENTION, WEIGHTS_OUTPUT };                                // of rows
-enum {                                                                     // of whole
+enum { WEIGHTS_QUERY, WEIGHTS_KEY, WEIGHTS_VALUE, WEIGHTS_INTERMEDIATE };  // indices into columns and biases
+enum { WEIGHTS_ATTENTION, WEIGHTS_OUTPUT };                                // indices into rows
+enum {                                                                     // indices into whole
   WEIGHTS_ATTENTION_BIAS,
   WEIGHTS_ATTENTION_SCALE,
   WEIGHTS_ATTENTION_SHIFT,
@@ -29,7 +29,8 @@ enum {                                                                     // of
   WEIGHTS_OUTPUT_SHIFT
 };
 
-// All layers that the file has, in the file's own memory. weights_release() in any case.
+// Loads all layers in the file. The tensors are views of the mapped file. Call weights_release() even if this
+// fails.
 dist_status weights_load(dist_strategy *strategy, const char *path, weights *out);
 void weights_release(weights *w);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A host's allocator that refuses one request and counts what is out, and the loop in which every request of
- * a piece of work is refused once.
+ * A host allocator that rejects one request and counts outstanding memory, and a loop that runs a piece of
+ * work repeatedly and rejects each of its requests once.
  */
 #ifndef TESTS_ABI_ALLOC_SUPPORT_H
 #define TESTS_ABI_ALLOC_SUPPORT_H

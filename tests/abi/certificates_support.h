@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Authorities and certificates for the addresses of a test, in a folder that it removes. openssl(1) makes them.
+ * Certificate authorities, and certificates for the addresses of a test, in a folder that is removed at the
+ * end. openssl(1) creates them.
  */
 #ifndef TESTS_ABI_CERTIFICATES_SUPPORT_H
 #define TESTS_ABI_CERTIFICATES_SUPPORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A host's clock that stands still until a test lets it go: a deadline passes when the test says so, however
- * busy the machine is.
+ * A host clock that a test advances explicitly. Deadlines expire when the test says so, however busy the
+ * machine is.
  */
 #ifndef TESTS_ABI_CLOCK_H
 #define TESTS_ABI_CLOCK_H

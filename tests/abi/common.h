@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What most tests share: strategies, one way to run replicas on any kind of thread, and
- * reports carried from the thread that saw them to the test's own.
+ * Support for most tests: strategies, a uniform way to run replicas on any kind of thread, and error reports
+ * that are passed to the test's thread.
  */
 #ifndef TESTS_ABI_COMMON_H
 #define TESTS_ABI_COMMON_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sum of floating-point numbers as a real number, in one integer of 2,240 bits, and its rounding: what a
- * REPRODUCIBLE sum must give. Slow, and plain enough to be believed.
+ * The exact sum of floating-point numbers in an integer of 2,240 bits, and its rounding. REPRODUCIBLE sums
+ * must equal it. It is slow but simple enough to trust.
  */
 #ifndef TESTS_ABI_EXACT_SUM_H
 #define TESTS_ABI_EXACT_SUM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One collective on tensors with everything that its members bring, a way to call it, and the equations of
- * collective.h as plain loops that say what it must give.
+ * A collective on tensors with all arguments of its members, a function that calls it, and the equations of
+ * collective.h as plain loops that compute the expected result.
  */
 #ifndef TESTS_ABI_EXCHANGE_H
 #define TESTS_ABI_EXCHANGE_H

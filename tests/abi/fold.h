@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plain fold from left to right, element by element: what all_reduce must give, bit for bit.
+ * A plain fold from left to right, element by element. all_reduce must produce the same bits.
  */
 #ifndef TESTS_ABI_FOLD_H
 #define TESTS_ABI_FOLD_H

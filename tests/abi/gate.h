@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A gate that threads wait at until another one opens it, a count that they wait for, and whether a thread
- * sleeps. Included after common.h.
+ * A gate at which threads wait until another one opens it, a counter that threads can wait for, and a check
+ * whether a thread sleeps. Include it after common.h.
  */
 #ifndef TESTS_ABI_GATE_H
 #define TESTS_ABI_GATE_H

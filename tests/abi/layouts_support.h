@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Eight replicas, in one process and divided among workers in several ways.
+ * Eight replicas, in one process and distributed over workers in several ways.
  */
 #ifndef TESTS_ABI_LAYOUTS_SUPPORT_H
 #define TESTS_ABI_LAYOUTS_SUPPORT_H

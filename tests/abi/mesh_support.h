@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of replicas made of logical devices share: strategies over a mesh, values of consecutive
- * numbers.
+ * Support for tests of replicas with logical devices: mesh strategies, and values with consecutive numbers.
  */
 #ifndef TESTS_ABI_MESH_SUPPORT_H
 #define TESTS_ABI_MESH_SUPPORT_H

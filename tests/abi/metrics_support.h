@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pages of metrics, and the samples on them.
+ * Parses the text of metrics into samples.
  */
 #ifndef TESTS_ABI_METRICS_SUPPORT_H
 #define TESTS_ABI_METRICS_SUPPORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that are processes: the test's own program, started again for each of them, with TF_CONFIG as the cluster. What
- * a worker prints is its answer.
+ * Workers as processes: the test's own program, started once per worker with TF_CONFIG. A worker prints its
+ * result.
  */
 #ifndef TESTS_ABI_PROCESSES_SUPPORT_H
 #define TESTS_ABI_PROCESSES_SUPPORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes an exchange of a few words: which collective, how large and how laid out its tensors are, what is in
- * place or shared. Everything else is drawn from the seed.
+ * Creates an exchange from a few words: the collective, the sizes and layouts of its tensors, and which of
+ * them are in place or shared. Everything else is drawn from the seed.
  */
 #ifndef TESTS_ABI_RECIPE_H
 #define TESTS_ABI_RECIPE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every function that takes a replica and can fail, as a table: what must refuse a handle is called one by
- * one.
+ * A table of all functions that take a replica and can fail. Tests call each of them with a handle that must
+ * be rejected.
  * @every replica function in this file but replica_attach: that one is for another thread
  */
 #ifndef TESTS_ABI_REPLICA_CALLS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests of resolvers share: an environment without their variables, and what a resolver answers.
+ * Support for tests of resolvers: an environment without their variables, and comparison of a resolver's
+ * answers.
  */
 #ifndef TESTS_ABI_RESOLVER_SUPPORT_H
 #define TESTS_ABI_RESOLVER_SUPPORT_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a text is what may leave the library: UTF-8, and, where a line is promised, without control
- * characters.
+ * Checks that a text which leaves the library is UTF-8 and, if a line is promised, has no control characters.
  */
 #ifndef TESTS_ABI_UTF8_H
 #define TESTS_ABI_UTF8_H

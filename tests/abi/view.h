@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors of tests that may lie in memory in any way: without gaps, transposed, backwards, with gaps, all
- * elements in one place. A view keeps a dense copy of what it was filled with, for oracles, and knows whether
- * memory between its elements was written.
+ * Test tensors with any memory layout: contiguous, transposed, reversed, with gaps, or with all elements at
+ * one address. A view keeps a dense copy of its original contents for oracles, and detects writes to the gaps
+ * between its elements.
  */
 #ifndef TESTS_ABI_VIEW_H
 #define TESTS_ABI_VIEW_H

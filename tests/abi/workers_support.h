@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers of one process: a strategy each, on a network that they share, and a thread each that plays the worker.
+ * Workers in one process: each has a strategy, a thread, and a connection to a common network.
  */
 #ifndef TESTS_ABI_WORKERS_SUPPORT_H
 #define TESTS_ABI_WORKERS_SUPPORT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor repeats a pattern of a prime number of elements: resetting and checking 64 MiB then read memory
-// only once, and the pattern's period falls together with no chunk that a side may cut.
+// A tensor repeats a pattern whose length is a prime number. Resetting and checking 64 MiB then read memory
+// only once, and the pattern's period does not coincide with the chunks of any implementation.
 #include "tests/bench/data.hpp"
 
 #include <algorithm>

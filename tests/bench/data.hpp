@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of one row, in ordinary malloc memory and shared by its sides: random values that are not zero,
-// put back before every batch, and the plain sum that every result must equal bit for bit.
+// The tensors of one row, in ordinary malloc() memory that all sides share. They contain random nonzero
+// values that are restored before every batch. Every result must equal a plain sum bit for bit.
 #pragma once
 
 #include <atomic>

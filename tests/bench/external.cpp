@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A turn of such a peer is one command: its process sleeps before and after it.
+// A turn of such a peer is one command. Its process sleeps before and after it.
 #include "tests/bench/external.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers that are programs of their own (folder peers), and those that use libdist from other languages
-// (folder bindings): which there are, and their turns in a row.
+// Peers that are separate programs (folder peers), and programs that use libdist from other languages (folder
+// bindings): which ones exist, and their turns in a row.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock, the stopwatch, and the look into /proc that says whether other threads run.
+// The clock, the stopwatch, and a check in /proc whether other threads are running.
 #include "tests/bench/harness.hpp"
 
 #include <dirent.h>

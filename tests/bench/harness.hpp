@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both sides of every comparison share: the clock, the pace of a loop, how a block of batches is timed
-// over a team of threads, and the wait until nobody else's threads are running.
+// Parts that both sides of every comparison share: the clock, the pace of a loop, timing a block of batches
+// over a team of threads, and waiting until no other threads are running.
 #pragma once
 
 #include <sys/types.h>

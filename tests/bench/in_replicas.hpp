@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sides inside dist_run() have in common: libdist as a program uses it, one run a block and its
-// collectives inside, default options throughout.
+// Common parts of the sides inside dist_run(). They use libdist like a normal program: one run per block with
+// its collectives inside, and default options.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON file: everything that the table is made of, and every round's median.
+// Writes the JSON file: all data behind the table, and the median of every round.
 #include <cerrno>
 #include <cstring>
 #include <memory>

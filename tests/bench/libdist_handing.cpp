@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdist's other collectives, and sums of several contributions, exact ones too.
+// libdist's other collectives, and sums with several contributions, including exact ones.
 #include "tests/bench/in_replicas.hpp"
 
 namespace bench {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of the flight recorders' events once they are as many as there is room for.
+// The cost of inspecting the flight recorders when their ring buffers are full.
 #ifndef DIST_EXPERIMENTAL
 #define DIST_EXPERIMENTAL
 #endif

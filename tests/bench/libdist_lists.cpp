@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdist on lists of gradients: in one call and one by one, in replicas and from outside.
+// libdist on lists of gradients: in one call and one by one, in replicas and in the cross-replica context.
 #include "tests/bench/in_replicas.hpp"
 
 namespace bench {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdist's blocking all_reduce and barrier, the empty run, and a strategy that nobody uses.
+// libdist's blocking all_reduce and barrier, the empty run, and an idle strategy.
 #include <sched.h>
 
 #include <stdexcept>

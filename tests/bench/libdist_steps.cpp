@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step after its gradients are there: fused, and as a user puts it together from all_reduce and
-// loops of his own.
+// A training step after the gradients have been computed: fused, and composed from all_reduce and
+// user-written loops.
 #include <cmath>
 
 #include "tests/bench/in_replicas.hpp"

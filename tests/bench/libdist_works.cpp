@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdist's work handles: a plan beside the blocking call, and an exchange behind a computation.
+// libdist's work handles: a plan next to the blocking call, and an exchange that overlaps with a computation.
 #include <algorithm>
 #include <cmath>
 

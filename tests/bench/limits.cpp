@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine itself can do, measured in the same rounds: no collective is faster than a cache line
-// travels, or moves more bytes than a loop without any synchronisation does.
+// The limits of the machine, measured in the same rounds: no collective is faster than the transfer of a
+// cache line or moves more bytes than a loop without synchronization.
 #include <atomic>
 #include <barrier>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the machine's facts from the system, the compiler and libdist.
+// Reads facts about the machine from the system, the compiler and libdist.
 #include "tests/bench/machine.hpp"
 
 #include <sys/utsname.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where and with what a run was made: what a figure means nothing without.
+// The machine and configuration of a run. Without them, timings are meaningless.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_bench: libdist beside what its users would write instead, and beside the machine's limits.
+// dist_bench: compares libdist with hand-written alternatives and with the limits of the machine.
 #include <getopt.h>
 
 #include <cstdlib>

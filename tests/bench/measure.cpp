@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures one row: all sides take turns in every round, and only medians of one round are divided.
+// Measures one row. All sides take turns in every round, and ratios are taken only between medians of the
+// same round.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

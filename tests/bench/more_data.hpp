@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of rows that are more than one all_reduce of one tensor: lists of gradients, the parts that
-// other collectives hand around, sums of wide range, and training steps.
+// The tensors of rows that involve more than one all_reduce of one tensor: lists of gradients, the parts for
+// other collectives, sums of wide range, and training steps.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line is GROUP LABEL WORD..., or - LABEL PACKAGES for what is not installed. @RANKS@ is how many ranks;
-// what follows @FAULTS@ in a word is one for the fault matrix alone. A first word with @BENCH@ before it is
-// for the bench alone: another way to start a peer that the fault matrix has already, or a peer that has no
-// more than an all_reduce; with @PROCESSES@, the way for the faults of processes, which has no other. Both
-// stand after PACKAGES where that is not installed.
+// A line is GROUP LABEL WORD..., or - LABEL PACKAGES if the peer is not installed. @RANKS@ stands for the
+// number of ranks. In a word, the text after @FAULTS@ is used only in the fault matrix. A line that begins
+// with @BENCH@ is used only in the benchmark: another way to start a peer that the fault matrix already has,
+// or a peer that has only an all_reduce. @PROCESSES@ marks the command for process faults, which the
+// benchmark does not use. For a peer that is not installed, both marks come after PACKAGES.
 #include "tests/bench/peer_list.hpp"
 
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// peers.list, which the build makes: the peers that are programs of their own, and how each is started.
+// Reads peers.list, which the build generates: the peers that are separate programs, and how to start them.
 #pragma once
 
 #include <string>

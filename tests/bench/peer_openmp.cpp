@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenMP's side: its threads, its barrier, its waiting, with whatever OMP_* the environment sets.
+// The OpenMP side: its threads, barrier and wait policy, as set by OMP_* in the environment.
 #include <omp.h>
 
 #include <algorithm>

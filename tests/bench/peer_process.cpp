@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two pipes, a file for what the process complains about, and /proc for what it has started.
+// Uses two pipes, a file for the process's error output, and /proc to find its children.
 #include "tests/bench/peer_process.hpp"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer that is a process of its own, or several: started, asked, watched and stopped by dist_bench.
+// A peer in one or several processes that dist_bench starts, queries, watches and stops.
 #pragma once
 
 #include <sys/types.h>

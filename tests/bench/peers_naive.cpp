@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives that a good programmer writes with C++20's own means, each in two forms: with std::barrier,
-// and with a barrier that spins. Their threads live for one block and are joined before libdist's turn.
+// The collectives that a good programmer would write in standard C++20, each in two forms: with std::barrier,
+// and with a spinning barrier. Their threads exist for one block and are joined before libdist's turn.
 #include <algorithm>
 #include <atomic>
 #include <barrier>

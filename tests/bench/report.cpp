@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table.
+// Prints the table.
 #include "tests/bench/report.hpp"
 
 #include "tests/bench/machine.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes out: a table on stdout, a line as soon as its row is measured, and one JSON file with
-// everything.
+// The output: a table on stdout, with each line printed as soon as its row has been measured, and a JSON file
+// with everything.
 #pragma once
 
 #include <cstdio>

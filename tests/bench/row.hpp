@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row while it is being measured: its sides, the tensors they share, and what is to be compared with what.
+// A row during its measurement: its sides, the tensors that they share, and the comparisons to make.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows there are, and against whom and what target each is set.
+// Defines the rows, with the peers and targets of each.
 #include "tests/bench/rows.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the table: which operation, at which size, on how many replicas, against whom; and how one of
-// them is measured.
+// The rows of the table: the operation, its size, the number of replicas and the peers. Also measures one
+// row.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the bindings: what an operation costs from Go, Java and Python (folder bindings) beside the
-// same from C.
+// The rows of the bindings: the cost of an operation from Go, Java and Python (folder bindings), compared
+// with C.
 #include "tests/bench/row.hpp"
 
 namespace bench {

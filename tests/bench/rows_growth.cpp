@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the time of an operation grows: from 32 to 256 replicas, for fixed bytes a member; from 100 to 10,000 tensors
-// of a list; and with groups that a run does not use.
+// How the time of an operation grows: from 32 to 256 replicas with a fixed number of bytes per member, from
+// 100 to 10,000 tensors in a list, and with groups that a run does not use.
 #include "tests/bench/row.hpp"
 
 namespace bench {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that are more than one all_reduce of one tensor: lists of gradients, training steps, exact sums,
-// plans, overlap, the other collectives.
+// The rows that involve more than one all_reduce of one tensor: lists of gradients, training steps, exact
+// sums, plans, overlap, and the other collectives.
 #include <numeric>
 
 #include "tests/bench/row.hpp"

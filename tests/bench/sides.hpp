@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part: libdist, and what it is measured against. One file each makes them.
+// The participants: libdist and its peers. Each is created in its own file.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step's tensors. All repeat one pattern, so that what they become is known from one period of it.
+// The tensors of a training step. All repeat one pattern, so one period determines the expected results.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every all_reduce by hand comes down to: a slice of all inputs is summed, and the sums go to all
-// outputs. No byte moves twice.
+// The core of every hand-written all_reduce: sums a slice of all inputs and writes the sums to all outputs.
+// It moves no byte twice.
 #pragma once
 
 #include <array>

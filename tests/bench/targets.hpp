@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floors and goals of this benchmark, all in one place. Each is a ratio of two things measured in one
-// run: a floor must hold, a goal is the limit or what a bare prototype reached.
+// All floors and goals of this benchmark. Each is a ratio of two measurements of the same run. A floor must
+// hold. A goal is the limit or the result of a bare prototype.
 #pragma once
 
 #include <array>

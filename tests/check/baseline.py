@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""baseline.txt lists what the headers declare without DIST_EXPERIMENTAL, and that declares nothing else.
+"""Checks that baseline.txt lists exactly the functions that the headers declare without DIST_EXPERIMENTAL.
 
 usage: baseline.py API_JSON BASELINE_TXT
 
-The headers say which functions are of the baseline; the list is there so that a change of it is seen for what it is.
-Types that only experimental functions use are experimental too.
+The headers determine the baseline. The list makes changes to it visible in reviews. Types that only experimental
+functions use must be experimental, too.
 """
 import json
 import sys
@@ -15,7 +15,7 @@ TYPES = ("structs", "callbacks", "handles", "aliases")
 
 
 def types_in(declared: dict):
-    """The names of the types that a declaration has."""
+    """Yields the names of the types in a declaration."""
     if "returns" in declared:
         yield declared["returns"]["type"]
     for one in declared.get("parameters", []):
@@ -26,7 +26,7 @@ def types_in(declared: dict):
 
 
 def reached(api: dict) -> set[str]:
-    """The types that the functions of the baseline have, and what those are made of."""
+    """Returns the types that the baseline functions use, directly or through other types."""
     declared = {one["name"]: one for kind in TYPES for one in api[kind] if kind != "handles"}
     names, left = set(), [one for one in api["functions"] if not one["experimental"]]
     while left:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""./dev keeps to its own tree: a copied or moved one never builds the tree that its build folder was set up for, and
-`./dev install` builds the library alone.
+"""Checks that ./dev works with copied and moved source trees, and that `./dev install` builds only the library.
 
-It is tried on a project of one file, with the options of libdist.
+A copy must not build the tree for which its build folder was set up. The test uses a project with a single file and the
+options of libdist.
 
 usage: dev_trees.py ROOT MESON
 """
@@ -22,7 +22,7 @@ ANEW = "is set up anew for this one"
 
 
 def install(tree: Path, prefix: Path, stubs: Path) -> str:
-    """What `./dev install` says in the tree, and puts into the prefix."""
+    """Runs `./dev install` in the tree and returns its output."""
     done = subprocess.run(
         [tree / "dev", "install", "--prefix", prefix],
         env={**os.environ, "PATH": f"{stubs}:{os.environ['PATH']}"},
@@ -48,10 +48,10 @@ def files_of(tree: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def copies(root: Path, scratch: Path) -> Path:
-    """The tree that was set up first."""
+    """Installs from a tree, a copy of it, and the copy after it was moved. Returns the first tree."""
     stubs, first, second, third = (scratch / name for name in ("bin", "first", "second", "third"))
     stubs.mkdir()
-    for name in ("apt-get", "sudo"):  # what is not there stays away: this is no place to install it
+    for name in ("apt-get", "sudo"):  # make sure that nothing is installed on this machine
         (stubs / name).write_text("#!/bin/sh\nexit 1\n")
         (stubs / name).chmod(0o755)
     first.mkdir()
@@ -79,7 +79,7 @@ def copies(root: Path, scratch: Path) -> Path:
 
 
 def library_alone(root: Path, first: Path, scratch: Path, meson: str) -> None:
-    """With the options that `./dev install` sets, libdist's own files are compiled and nothing else."""
+    """Checks that the options of `./dev install` compile no files except those of the library."""
     given = json.loads((first / "build-install/meson-info/intro-buildoptions.json").read_text())
     options = [f"-D{each['name']}={each['value']}" for each in given if each["section"] == "user"]
     build = scratch / "library"

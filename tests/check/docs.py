@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that every function of the headers documents the same fields, such as its errors and who owns what.
+"""Checks that the comment of every function in the headers has the required fields, such as errors and ownership.
 
 usage: docs.py API_JSON
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 DEFAULTS = {"Context": "Any, concurrent.", "Blocks": "Never.", "Owns": "Nothing.", "Errors": "None.", "Since": "0.1"}
 TENSOR_FIELDS = ["Shape", "Order"]
-# A description by reference to a similar function, which then does not need its own fields.
+# A description that refers to a similar function. It does not need fields of its own.
 LIKE = re.compile(r"(?:As|Like) (dist_\w+)\(\)[,.]")
 
 

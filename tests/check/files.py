@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What every file keeps to: its licence on the first line, a size that fits a head, the field's words."""
+"""Checks rules for all source files: the license on the first line, the maximum size, and the terminology."""
 
 import re
 import sys
@@ -10,9 +10,9 @@ FOLDERS = ["core", "capi", "include", "bindings", "examples", "tests"]
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".i", ".go", ".java", ".py"}
 GENERATED = re.compile(r"^(bindings/(go/internal/cdist|java/target)/|include/dist/experimental_hints\.h$)")
 MAX_LINES = 500
-# A process is a worker, a copy of the function a replica, the members of a collective a group.
+# The headers say worker for a process, replica for a copy of the function, and group for members of a collective.
 WRONG_WORDS = re.compile(r"\b(nodes?|slaves?|gangs?|masters?)\b", re.IGNORECASE)
-# Examples are for any C library of Linux.
+# Examples must compile with any C library for Linux.
 GLIBC_ONLY = re.compile(r"_GNU_SOURCE|<(argp|argz|envz|error|err|execinfo|fts|obstack|printf)\.h>")
 LEFTOVERS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|/(?:home|root|work)/")
 

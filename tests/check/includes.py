@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the include direction: each part of the library may include itself and what lies below it."""
+"""Checks the include direction: each part of the library may include only itself and the parts below it."""
 
 import re
 import sys
 from pathlib import Path
 
-BELOW = {  # part of core/ -> the parts that it stands on directly
+BELOW = {  # part of core/ -> the parts directly below it
     "base": [],
     "kernel": ["base"],
     "trace": ["base"],
@@ -33,7 +33,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
 }
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".i"}
 INCLUDE = re.compile(r'^\s*[#%]\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
-# Headers of an operating system: core/base/os alone may know them.
+# Headers of an operating system. Only core/base/os may include them.
 SYSTEM = re.compile(
     r"^(linux|sys|asm|mach|netinet|arpa)/|^(unistd|pthread|sched|signal|dlfcn|poll|fcntl)\.h$|^windows\.h$"
 )
@@ -47,7 +47,7 @@ def reachable(part: str) -> set[str]:
 
 
 def fault(path: Path, quote: str, name: str) -> str | None:
-    """Why `path` must not include `name`, or None. `path` is relative to the root."""
+    """Returns why `path` must not include `name`, or None. `path` is relative to the root."""
     top = path.parts[0]
     target = name.split("/")
     if top == "core":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A jar or wheel holds the licence, word for word, under a name that ends so; what a wheel is made of names it.
+"""Checks that a jar or wheel contains the license, unchanged, or that the sources of the wheel include it.
 
-usage: licence.py LICENSE ENTRY ARCHIVE
+usage: licence.py LICENSE ENTRY ARCHIVE       the name of the license in the archive must end in ENTRY
        licence.py BINDINGS_PYTHON
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def wheel_sources(folder: Path) -> int:
-    """pyproject.toml has meson-python put LICENSE into wheels, and backend.py shows it to meson-python."""
+    """Checks that pyproject.toml includes LICENSE in wheels and that backend.py provides it to meson-python."""
     pyproject = (folder / "pyproject.toml").read_text(encoding="utf-8")
     parts = re.search(r"^PARTS = \[(.*)\]$", (folder / "backend.py").read_text(encoding="utf-8"), re.MULTILINE)[1]
     if 'license-files = ["LICENSE"]' in pyproject and '"LICENSE"' in parts:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev fetches from a registry is of one version and verified: nothing else than what is pinned here is taken.
+"""Checks that everything that ./dev downloads is pinned to a version and verified.
 
-With Go, a proxy in a folder offers another tool chain under the pinned name: it must be refused.
+With Go, a local proxy offers a different tool chain under the pinned name. Go must refuse it.
 
 usage: pinned.py ROOT [GO]
 """
@@ -16,12 +16,12 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-# Each lets something through that nobody has verified.
+# Each pattern matches a way to install something without verification.
 UNVERIFIED = re.compile(
     r"GONOSUMDB|GONOSUMCHECK|GOSUMDB|GOINSECURE|GOPRIVATE|GOFLAGS=|GOPROXY=|-insecure|trusted-host|no-check-certificate"
 )
 
-# Scripts that fetch something.
+# Scripts that download something.
 SCRIPTS = (
     "dev",
     ".ci/packages.sh",
@@ -58,7 +58,7 @@ def pip_faults(root: Path) -> list[str]:
 
 
 def jar_faults(root: Path) -> list[str]:
-    """Each jar is pinned, and another one that Maven brings is refused."""
+    """Checks that all jars are pinned and that a different jar from Maven is refused."""
     folder = root / "bindings/java/examples/inference_host"
     lines = [line for line in (folder / "jars.txt").read_text().splitlines() if not line.startswith("#")]
     faults = [
@@ -92,7 +92,7 @@ def script_faults(root: Path) -> list[str]:
 
 
 def refused(root: Path, go: str) -> list[str]:
-    """Another archive under the pinned name, from a proxy in a folder."""
+    """Checks that Go refuses a different archive under the pinned name from a local proxy."""
     pinned = root / "bindings/go-toolchain"
     module, version = re.search(r"^require (\S+) (\S+)$", (pinned / "go.mod").read_text(), re.MULTILINE).groups()
     with tempfile.TemporaryDirectory() as folder:

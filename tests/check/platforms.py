@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`meson setup` refuses what libdist is not for, in a sentence that says so.
+"""Checks that `meson setup` fails with a clear message on platforms that libdist does not support.
 
-Other machines are told by cross files; an older compiler by one that says it is GCC 9 or Clang 9.
+Cross files simulate other machines. A wrapper script that claims to be GCC 9 or Clang 9 simulates an old compiler.
 
 usage: platforms.py ROOT MESON CC CXX
 """
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 MACHINE = {"system": "linux", "cpu_family": "x86_64", "cpu": "x86_64", "endian": "little"}
-# What differs from this machine, and what Meson must say.
+# A difference from this machine, and the message that Meson must print.
 CASES = [
     ({"system": "windows"}, "libdist is for Linux"),
     ({"system": "darwin"}, "this build is for darwin"),
@@ -28,16 +28,16 @@ def quoted(words: list[str]) -> str:
 
 
 def compilers(folder: Path, case: dict[str, str], cc: str, cxx: str) -> tuple[list[str], list[str]]:
-    """As they are, or behind a script that changes what Meson asks them."""
+    """Returns the compilers, unchanged or behind a script that changes their answers to Meson."""
     given = []
     for name, command in (("cc", cc), ("c++", cxx)):
         plain = command.split()[-1]  # without ccache
         if "compiler" in case:
-            lie = (  # Meson asks GCC for its macros, and Clang for its name
+            lie = (  # Meson asks GCC for its macros and Clang for its version
                 'case " $* " in *" -dM "*) exec {0} -U__GNUC__ -D__GNUC__=9 "$@" ;;\n'
                 '*" --version "*) {0} --version | sed "s/clang version [0-9]*/clang version 9/"; exit ;; esac\n'
             )
-        elif "word" in case:  # where Meson asks for the size of a pointer
+        elif "word" in case:  # Meson determines the pointer size
             lie = 'case " $* " in *testfile.c*) exec {0} -m32 "$@" ;; esac\n'
         else:
             given.append(command.split())

@@ -17,7 +17,7 @@ import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-START = r"(?:^|(?<=[.:;] ))"  # of a sentence
+START = r"(?:^|(?<=[.:;] ))"  # start of a sentence
 PATTERNS = {
     "starts with What, Who, Whoever or Those": START + r"(?:What|Who|Whoever|Those)\b(?![^.]*\?)",
     '"where" for "if" or "when"': r"(?:,|\bbut|\bnot|\bexcept|\bonly) where\b",

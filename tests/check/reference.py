@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the reference of the public headers with doxygen, and checks that it is complete.
+"""Generates the reference of the public headers with doxygen and checks that it is complete.
 
     reference.py SOURCE OUTPUT
 
-SOURCE is the source tree. OUTPUT/html/index.html is the reference, OUTPUT/xml the same for programs. A warning of doxygen is
-an error. So is a function that has no entry, an experimental one whose entry does not say that it is experimental, and a
-comment that names a function that does not exist.
+SOURCE is the source tree. OUTPUT/html/index.html is the reference; OUTPUT/xml contains the same as XML. The following
+are errors: a doxygen warning, a function without an entry, an experimental function whose entry is not marked as
+experimental, and a comment that names an undeclared function.
 
-Doxygen reads copies of the headers in which the comments are written in its own syntax (Doxyfile has its other settings).
+Doxygen reads copies of the headers with comments in its own syntax. Doxyfile contains its other settings.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXPERIMENTAL = "#if defined(DIST_EXPERIMENTAL)"
-# The fields of a comment become titled paragraphs, and each error a line.
+# The fields of a comment become titled paragraphs. Each error becomes a line.
 FIELD = re.compile(r"^ \* (Shape|Order|Context|Blocks|Owns|Errors|Since) +", re.MULTILINE)
 ERROR = re.compile(r"^ \*          ([A-Z_]{5,}|any)  +", re.MULTILINE)
 TRAILING = re.compile(r"([,;0-9]) +/\* (.*) \*/$", re.MULTILINE)
@@ -29,7 +29,7 @@ BLOCK = re.compile(r"^( *)/\*\*(?!<)(.*?)\*/", re.MULTILINE | re.DOTALL)
 
 
 def marked(block):
-    """A comment of an experimental declaration: says so at its end."""
+    """Marks the comment of an experimental declaration as such."""
     if "@file" in block[2]:
         return block[0]
     return f"{block[1]}/**{block[2].rstrip()}\n{block[1]} *\n{block[1]} * @experimental\n{block[1]} */"
@@ -50,7 +50,7 @@ def cxx_header(text):
 
 
 def copy_headers(source, to):
-    """Writes what doxygen reads."""
+    """Writes the copies of the headers for doxygen."""
     include = source / "include"
     for path in sorted(include.glob("dist/**/*.h*")):
         if path.name == "experimental_hints.h":
@@ -106,7 +106,7 @@ def main():
     command = ["doxygen", str(HERE / "Doxyfile")]
     made = subprocess.run(command, env=environment, check=False, stderr=subprocess.PIPE, text=True)
     if made.returncode != 0:
-        # Each once; doxygen comes to some of them several times.
+        # Doxygen reports some warnings several times.
         print("\n".join(dict.fromkeys(made.stderr.splitlines())))
         return made.returncode
     wrong = list(faults(source, output / "xml"))

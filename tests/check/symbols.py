@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""libdist.so exports what the headers declare and symbols.txt lists, and calls nothing that harms its host.
+"""Checks that libdist.so exports exactly the functions in the headers and symbols.txt, and calls nothing harmful.
 
 usage: symbols.py NM LIBDIST_SO SYMBOLS_TXT API_JSON
 """
@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What the library promises not to do to its host. libdist.so's undefined symbols are those of its own objects
-# (and of what headers put into them), so a name here means that the library has code for that call.
+# Calls that the library must not make, because they affect the host program. The undefined symbols of libdist.so are
+# those of its own objects (including code from headers), so a symbol here means that the library contains such a call.
 FORBIDDEN = {
     "ends the process": "abort exit _exit _Exit quick_exit raise kill",
     "starts a process": "fork vfork system popen execve execvp posix_spawn",

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What capi/api.py reads in the headers is what a C compiler reads there.
+"""Checks that capi/api.py reads the headers the way a C compiler does.
 
 usage: test_api.py API_PY COMPILER DIST_H
 
-Everything that the parser found is written out again as C and compiled behind the headers: functions are declared a
-second time, constants and fields are asserted. Then a few small headers, understood and not.
+The test writes everything that the parser found as C code and compiles it after the headers. It declares functions a
+second time and asserts constants and fields. Then it parses small headers, valid and invalid ones.
 """
 import importlib.util
 import pathlib
@@ -66,7 +66,7 @@ def declared(name, parameters):
 
 
 def as_c(found):
-    """A program that compiles if all of it is so."""
+    """Yields a program that compiles only if all of this is correct."""
     yield '#include <assert.h>\n#include <dist/dist.h>\n#include <string.h>'
     for one in found["functions"]:
         yield f"{one['returns']['text']} {declared(one['name'], one['parameters'])};"
@@ -99,7 +99,7 @@ def struct_as_c(struct):
     for field in struct["fields"]:
         name = field["name"]
         yield f"static_assert(offsetof(struct {copy}, {name}) == offsetof({struct['name']}, {name}), \"\");"
-        # Pointers to the two fields are of one type.
+        # Comparing pointers to the two fields fails to compile if their types differ.
         yield f"(void)(&a->{name} == &b->{name});"
     yield "}"
 
@@ -139,7 +139,7 @@ def check_snippets(api):
         header.write_text(PARTS, encoding="utf-8")
         parts = [(one["constants"][0]["name"], one["experimental"]) for one in api.parse([header])["enums"]]
         assert parts == [("BASE", False), ("MORE", True), ("AGAIN", False)], parts
-        # What a header includes of its folder is read once, where it is included.
+        # A header that is included from the same folder is read once, in place of the directive.
         header.write_text('enum { FIRST };\n#include "y.h"\n#include <stdint.h>\n#include "y.h"\n', encoding="utf-8")
         pathlib.Path(folder, "y.h").write_text('#include "x.h"\nenum { SECOND };\n', encoding="utf-8")
         found = api.parse([header])

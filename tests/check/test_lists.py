@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What lists.py says of small sources: complete lists, and each way in which one is not.
+"""Tests lists.py on small sources: complete lists, and every kind of incomplete one.
 
 usage: test_lists.py API_JSON
 """
@@ -18,7 +18,7 @@ def constants(names):
 
 
 FEW = constants("SUM, MEAN, MIN, MAX, PROD")
-# Each source, and words of the faults that it has, in their order.
+# Each source with parts of the expected error messages, in order.
 CASES = [
     (f"// @every operator\nint a[] = {{{constants(ALL)}}};", []),
     (f"// @every operator but USER: it is no fold\nint a[] = {{{FEW}}};", []),

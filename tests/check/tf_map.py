@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""TF_DISTRIBUTE.md has one row for each of TensorFlow's names, and names nothing that libdist has not.
+"""Checks that TF_DISTRIBUTE.md has one row for each TensorFlow name and names only existing libdist functions.
 
 usage: tf_map.py TF_DISTRIBUTE_MD TF_NAMES_TXT API_JSON
 """
@@ -19,7 +19,7 @@ CODE = re.compile(r"`([^`]+)`")
 
 
 def rows_of(page: str):
-    """The cells of each row of each table, with its line number; not the heads of tables."""
+    """Yields the cells of each table row with its line number, without table headings."""
     for number, line in enumerate(page.splitlines(), 1):
         if line.startswith("| ") and not line.startswith("| TensorFlow "):
             yield number, [cell.strip() for cell in line.strip("|").split(" | ")]

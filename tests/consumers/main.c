@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A downstream program that knows only what was installed: two replicas meet in a sum.
+ * A downstream program that uses only the installed files: two replicas compute a sum.
  */
 #include <dist/dist.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A downstream program in C++ that knows only what was installed: it runs, and catches what a replica threw.
+// A downstream C++ program that uses only the installed files: it performs a run and catches an exception
+// from a replica.
 #include <cstdio>
 #include <dist/dist.hpp>
 #include <stdexcept>

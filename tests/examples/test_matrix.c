@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The digits trainer's products beside loops that say in which order each sum is made: the same bits, in vectors of any
-// width that this CPU has, for shapes with whole tiles and without.
+// Compares the digits trainer's products with loops that make the order of each sum explicit. The bits must
+// be equal for all vector widths of this CPU, and for shapes with and without partial tiles.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

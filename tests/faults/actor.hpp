@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The script of each member of a cell, and who does what wrong in it.
+// The script of each member of a cell, including the fault of the guilty one.
 #pragma once
 
 #include <sched.h>

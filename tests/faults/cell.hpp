@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of the fault matrix: one member, a replica or a logical device of one, does one thing wrong in one
-// collective. What the axes are, which combinations mean something, and in what order they are played.
+// Cells of the fault matrix: one member, a replica or one of its logical devices, makes one mistake in one
+// collective. Defines the axes, the meaningful combinations, and the order of cells.
 #pragma once
 
 #include <cstdint>

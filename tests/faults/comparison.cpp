@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cells there are, who plays them when, and what of it goes into one cell of the table.
+// Determines the cells, when each library plays them, and the contents of a cell in the table.
 #include "tests/faults/comparison.hpp"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix beside what other libraries do of it, as far as they can express it.
+// Compares the matrix with the behaviour of other libraries, as far as they can express it.
 #pragma once
 
 #include <string>

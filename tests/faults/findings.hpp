@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with what somebody was told.
+// Checks the results that a member received.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_faults: the fault matrix. With a fault's name a test, a cmocka group, on a drawn part of its cells;
-// with --report a table, on all cells of all faults.
+// dist_faults: the fault matrix. With the name of a fault, it runs a cmocka group on a random sample of the
+// fault's cells. With --report, it prints a table for all cells of all faults.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>

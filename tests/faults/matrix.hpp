@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes through the cells of a fault, and counts.
+// Plays the cells of a fault and counts the results.
 #pragma once
 
 #include <cstdint>

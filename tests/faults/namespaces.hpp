@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers in network namespaces of their own, whose links fail, lose packets and are slow.
+// Workers in separate network namespaces, whose links fail, lose packets or are slow.
 #pragma once
 
 #include <string>

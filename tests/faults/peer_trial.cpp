@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks write into a folder (tests/bench/peers/fault.hpp), which is looked at until all is known or the
-// time is up.
+// The ranks write to a folder (tests/bench/peers/fault.hpp). This code polls it until everything is known or
+// the time limit is reached.
 #include "tests/faults/peer_trial.hpp"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell of the fault matrix played by a library that is no libdist: a program of tests/bench/peers, started
-// for this cell alone and ended with it, whatever becomes of it.
+// Plays a cell of the fault matrix with another library: a program of tests/bench/peers, started for this
+// cell and terminated after it in any case.
 #pragma once
 
 #include <string>

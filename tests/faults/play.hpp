@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a cell: a run in which one member does something wrong, and what each member saw of it.
+// Plays a cell: a run in which one member makes a mistake, and the observations of each member.
 #pragma once
 
 #include <atomic>

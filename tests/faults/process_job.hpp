@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workers of a cell as processes: started, watched and ended.
+// The workers of a cell as processes: started, watched and terminated.
 #pragma once
 
 #include <sys/types.h>

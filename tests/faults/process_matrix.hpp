@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes through the cells of a fault over workers that are processes, and counts.
+// Plays the cells of a fault with workers that are processes, and counts the results.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the workers of a cell and who plays it share, where workers are processes: a page of memory, and a word in it on
-// which they wait for one another.
+// The memory that the worker processes of a cell share with the test: a page, with a word on which they wait
+// for each other.
 #pragma once
 
 #include <linux/futex.h>

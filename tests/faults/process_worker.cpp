@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three runs of a worker: all do well; one does something wrong; all do well, or are told again that one is lost.
+// A worker makes three runs. All workers are correct in the first one, one makes a mistake in the second, and
+// in the third all are correct again or receive another report that one is lost.
 #include "tests/faults/process_worker.hpp"
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker of a cell, where workers are processes: this program, started again for each.
+// One worker process of a cell: a new instance of this program.
 #pragma once
 
 namespace faults {

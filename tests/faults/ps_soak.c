@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_faults_ps [CLOSURES] [SEED]: closures on two parameter servers and three workers, each a process, while workers are killed
- * and started again, and stopped and continued, at random moments. At the end every closure has counted exactly once on each
- * parameter server. `./dev faults --ps` runs 10,000; the suite a few.
+ * dist_faults_ps [CLOSURES] [SEED]: runs closures on two parameter servers and three workers, each a process,
+ * while workers are killed, restarted, suspended and resumed at random times. At the end, every closure must
+ * have counted exactly once on each parameter server. `./dev faults --ps` runs 10,000 closures; the test
+ * suite runs a few.
  */
 #include "tests/abi/coordinator/server_processes.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix as a table and as a file.
+// Writes the matrix as a table and to a file.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on any kind of thread, and what libdist holds: bytes, threads, descriptors.
+// Makes a run on any kind of thread, and measures the resources of libdist: bytes, threads, descriptors.
 #pragma once
 
 #include <cstdint>

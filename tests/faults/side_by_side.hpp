@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table whose cells have several lines. Where it is wider than a page it goes on below, its first column
-// again.
+// A table whose cells have several lines. If it is wider than the page, it is continued below with its first
+// column repeated.
 #pragma once
 
 #include <string>

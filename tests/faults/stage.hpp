@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies that serve many cells, and what a cell needs beside them.
+// Strategies that many cells use, and further objects that a cell needs.
 #pragma once
 
 #include <cstdint>

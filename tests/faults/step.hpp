@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One member's side of a collective, on memory that ends with the call: tensors, shapes and tag are
-// overwritten and freed the moment they are the caller's again, so that a late touch is found.
+// One member's part of a collective. Its memory (tensors, shapes and tag) is overwritten and freed as soon as
+// the caller owns it again, so that late accesses are detected.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule: the culprit is the one that left, else the minority, else (a tie) all that differ, with the
-// lowest id's line as what was expected.
+// The rule: the culprit is the member that left, otherwise the minority, otherwise (in a tie) all that differ
+// from the member with the lowest id, whose call is taken as the expected one.
 #include "tests/faults/verdict.hpp"
 
 #include "tests/faults/findings.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every member, and the run, must have been told of a cell.
+// The results that every member, and the run, must receive in a cell.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of the fault matrix over workers: one replica, or all of a worker, does one thing wrong in one of a row of
-// collectives. What the axes are, and which combinations mean something.
+// Cells of the fault matrix over workers: one replica, or all replicas of a worker, make one mistake in one
+// of several collectives. Defines the axes and the meaningful combinations.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a cell over workers: each a strategy of this process with a thread that runs it, on a network of theirs.
+// Plays a cell over workers. Each worker is a strategy of this process with its own thread, and a network
+// connects them.
 #pragma once
 
 #include <atomic>

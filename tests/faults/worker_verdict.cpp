@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule: peers name the worker, and its replica where that one's own group has found it out. Where all of a worker
-// do it, the workers find it out, and the minority is the culprit, else (a tie) worker 1.
+// The rule: peers name the worker, and also its replica if the worker's own group has detected it. If all
+// replicas of a worker make the mistake, the workers detect it: the minority is the culprit, or worker 1 in a
+// tie.
 #include "tests/faults/worker_verdict.hpp"
 
 #include "tests/faults/findings.hpp"

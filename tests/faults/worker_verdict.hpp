@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every replica, and the run of every worker, must have been told of a cell over workers.
+// The results that every replica, and the run of every worker, must receive in a cell over workers.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A fuzz target's input, taken byte by byte. After its end everything is 0, so that a short input is a simple
- * one. A target says what is wrong with cmocka's fail_msg(), on the thread that called it: a failed test
- * where inputs are replayed, an abort under libFuzzer (fuzzer.c).
+ * The input of a fuzz target, read byte by byte. After its end, all bytes are 0, so short inputs are simple
+ * ones. A target reports errors with cmocka's fail_msg() on the thread that called it. This fails the test
+ * when inputs are replayed and aborts under libFuzzer (fuzzer.c).
  */
 #ifndef TESTS_FUZZ_BYTES_H
 #define TESTS_FUZZ_BYTES_H

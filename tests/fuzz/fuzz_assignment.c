@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: a mesh of a few hundred positions, which devices are there, and what is laid out over them:
- * mostly small numbers, some near limits. What is built uses no device twice and none that is missing;
- * whatever is made answers as its arrays do.
+ * Fuzz target: a mesh of a few hundred positions, the devices that exist, and an assignment of computations
+ * to them, with mostly small numbers and some near the limits. A valid assignment uses no device twice and no
+ * missing device, and its functions agree with its arrays.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: a checkpoint's file. The first byte says whether the rest is all of it, or (even) a header,
- * before which its length is put, and after which as many bytes as the second byte says. What is opened is
- * consistent with itself and with the file's bytes; what is refused has a reason that a terminal can print. An index may be
- * opened, whose files are not there.
+ * Fuzz target: a checkpoint file. If the first byte is odd, the rest is the complete file. If it is even, the
+ * rest is a header; the target prepends its length and appends as many bytes as the second byte specifies. An
+ * opened file must be consistent with itself and with its bytes. A rejected file must have a printable
+ * reason. An index may be opened although its files do not exist.
  */
 #include <setjmp.h>
 #include <stdarg.h>

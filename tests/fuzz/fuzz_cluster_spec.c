@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: a cluster spec as JSON. What is taken reads back as it was written, and answers as its arrays do.
+ * Fuzz target: a cluster spec as JSON. A valid spec must survive a round trip through JSON, and its functions
+ * must agree with its arrays.
  */
 #include <setjmp.h>
 #include <stdarg.h>

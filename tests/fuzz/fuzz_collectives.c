@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: a program of collectives (program.h). Without a fault every result is the oracle's, bit for
- * bit. With one every replica returns, what went well is right, and the strategy is as good as new.
+ * Fuzz target: a program of collectives (program.h). Without a fault, every result must equal that of the
+ * oracle, bit for bit. With a fault, every replica must return, successful results must be correct, and the
+ * strategy must remain usable.
  *
- * That nobody hangs is seen in two ways: whoever waits for a peer gives up after a minute, which is a finding
- * unless it was asked for, and the driver has a limit for the whole (libFuzzer's -timeout, Meson's).
+ * Hangs are detected in two ways. A member that waits for a peer times out after a minute, which is an error
+ * unless the program requested it. The driver also has an overall limit (libFuzzer's -timeout or Meson's).
  */
 #include "tests/fuzz/program.h"
 

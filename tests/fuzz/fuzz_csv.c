@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: the trainer's CSV reader. The first byte chooses the label's column, the rest is the file.
- * What it accepts is a table in which every number is finite and every label a class; what it refuses has a
- * reason that a terminal can print.
+ * Fuzz target: the digits trainer's CSV reader. The first byte selects the label's column; the rest is the
+ * file. In an accepted table, every number must be finite and every label a class. A rejected file must have
+ * a printable reason.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: what comes over a link of workers that are processes, to its receiving half or, where the first byte is
-// odd, its sending half. Then come steps: frames with fields near those that the half knows, frames of any bytes, pieces of
-// any bytes, and what the half's own worker does meanwhile. Whatever comes, what it makes the half keep is bounded, every
-// transfer ends, none twice, and nothing is left.
+// Fuzz target: data that arrives over a link between worker processes, at its receiving half or, if the first
+// byte is odd, its sending half. The input encodes steps: frames with fields near those that the half
+// expects, frames of arbitrary bytes, pieces of arbitrary bytes, and actions of the half's own worker. The
+// memory that the half keeps must be bounded, every transfer must end exactly once, and nothing may leak.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: the names of pods. The first bytes are numbers, the rest the names of host, service, namespace and
- * domain, each with a NUL.
+ * Fuzz target: the names of pods. The first bytes are numbers. The rest contains the names of the host,
+ * service, namespace and domain, each with a NUL.
  */
 #include "tests/fuzz/resolver.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: options structs of older and newer callers: of any struct_size, with any numbers in their
- * fields and any bytes in what is longer. Each lies in exactly as much memory as its struct_size says. What
- * comes from the future and is set must be refused; for the rest any answer is fine but a crash, INTERNAL, or
- * a strategy that no longer runs.
+ * Fuzz target: options structs of older and newer callers, with any struct_size, any numbers in their fields
+ * and any bytes in the excess. Each struct occupies exactly struct_size bytes of memory. Unknown fields that
+ * are set must be rejected. Otherwise every result is accepted except a crash, INTERNAL, and a strategy that
+ * no longer runs.
  */
 #include "tests/abi/common.h"
 #include "tests/fuzz/bytes.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: what coordinators and workers ask of a parameter server, and the directories that workers are told. Whatever is
-// asked is answered once; what fails changes nothing; a closure's commit is applied once; a directory that is taken is one that
-// can be sent on as the same. Nothing is left.
+// Fuzz target: requests of coordinators and workers to a parameter server, and the directories sent to
+// workers. Every request must be answered once, a failed one must change nothing, and the commit of a closure
+// must be applied once. An accepted directory must survive a round trip. Nothing may leak.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

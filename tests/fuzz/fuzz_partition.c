@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: a partition of a tensor, of any numbers. The shards of one that is taken lie inside the
- * tensor, and cover it: together they have as many elements, and beside each begins the next.
+ * Fuzz target: a partition of a tensor with arbitrary numbers. The shards of a valid partition must lie
+ * inside the tensor and cover it: together they have the same number of elements, and each one starts where
+ * its neighbour ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>

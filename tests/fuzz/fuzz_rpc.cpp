@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: what comes from other processes in calls. Where the first byte is even, a message: whatever its bytes, it is
-// refused, or a value whose tensors lie in it, which is written and read again as the same. Where it is odd, the frames of a
-// link of calls, to either end of it: what they make the end keep is bounded, and nothing is left.
+// Fuzz target: data of other processes in remote calls. If the first byte is even, the rest is a message. It
+// must be rejected, or parsed to a value whose tensors lie inside it and which survives a round trip. If the
+// first byte is odd, the rest contains frames for one end of a link. The memory that the end keeps must be
+// bounded, and nothing may leak.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: the lists of a Slurm step. The first bytes are numbers, the rest a list of hosts, a NUL, and a list
- * of tasks.
+ * Fuzz target: the lists of a Slurm step. The first bytes are numbers. The rest is a list of hosts, a NUL,
+ * and a list of tasks.
  */
 #include "tests/fuzz/resolver.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: views with any dtype, rank, shape and strides, given to what copies tensors. The target works
- * out for itself whether a view is legal. A legal one gets exactly the memory that it speaks of, so that
- * AddressSanitizer sees an access beside it, and its copy must have the same elements; all others must be
- * refused.
+ * Fuzz target: copying views with any dtype, rank, shape and strides. The target determines independently
+ * whether a view is valid. A valid view gets exactly the memory that it covers, so that AddressSanitizer
+ * detects accesses outside it, and its copy must have the same elements. All other views must be rejected.
  */
 #include "tests/abi/common.h"
 #include "tests/abi/fold.h"

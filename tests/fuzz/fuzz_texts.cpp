@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: tags and names of any bytes. Two replicas make a few collectives with them, some of which
-// fail, and all that the library then says must be what it promises: a trace is JSON, metrics are Prometheus'
-// text format, everything is UTF-8.
+// Fuzz target: tags and names of arbitrary bytes. Two replicas call a few collectives with them, some of
+// which fail. All output of libdist must be well-formed: traces are JSON, metrics use the Prometheus text
+// format, and everything is UTF-8.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

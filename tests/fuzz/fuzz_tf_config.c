@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: TF_CONFIG. Whatever it is, the resolver is made, and each question has an answer or a reason.
+ * Fuzz target: TF_CONFIG. A resolver must be created for any text, and each query must return an answer or a
+ * reason.
  */
 #include "tests/fuzz/resolver.h"
 

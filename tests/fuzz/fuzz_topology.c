@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: a serialized topology. What is taken agrees with itself, gives the same bytes again, and can
- * be built on; what is refused is so as an argument.
+ * Fuzz target: a serialized topology. A valid one must be consistent, produce the same bytes again, and
+ * support assignments. Others must be rejected with INVALID_ARGUMENT.
  */
 #include <setjmp.h>
 #include <stdarg.h>

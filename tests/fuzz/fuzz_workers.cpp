@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: what workers send each other, damaged. The first byte says what: a header, a notice, or the payload
-// of a member for one of a few calls. Then come bytes, each with the place where it is put. What is still read must
-// be something that the reader can use: headers and notices are written again to the same bytes, as far as they have
-// a meaning; all that an offer points to lies in its payload or its room.
+// Fuzz target: damaged messages between workers. The first byte selects the kind: a header, a notice, or the
+// payload of a member for one of a few calls. Then come bytes, each with its position. If the message can
+// still be read, it must be usable: headers and notices are written to the same bytes again, as far as they
+// are meaningful, and everything that an offer points to lies in its payload or its buffer.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

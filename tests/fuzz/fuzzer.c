@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a target needs under libFuzzer: cmocka's failures print what was wrong, and abort.
+ * Support for libFuzzer: failures of cmocka print their message and abort.
  */
 #include <stdlib.h>
 

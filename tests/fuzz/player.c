@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program from inside one replica. Statuses go to the step's slots, which the main thread reads afterwards.
+ * Executes a program inside one replica. Statuses are stored in the step's slots, which the main thread reads
+ * afterwards.
  */
 #include "tests/fuzz/program.h"
 

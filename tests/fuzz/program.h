@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program of a few collectives for 2 to 4 replicas, decoded from bytes: any bytes are a program, the same
- * bytes the same one. A legal one, but for at most one fault, which one replica commits before or in one
- * step.
+ * A program of a few collectives for 2 to 4 replicas, decoded from bytes. Any bytes are a program, and the
+ * same bytes are the same program. It is valid except for at most one fault, which one replica commits before
+ * or in one step.
  */
 #ifndef TESTS_FUZZ_PROGRAM_H
 #define TESTS_FUZZ_PROGRAM_H

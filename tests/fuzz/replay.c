@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gives a target the inputs of a corpus: `replay_NAME FILE_OR_FOLDER...`, each argument a test. With any
- * compiler; on a failure the last line "# FILE" names the input.
+ * Runs a target on the inputs of a corpus: `replay_NAME FILE_OR_FOLDER...`, each argument a test. It works
+ * with any compiler. After a failure, the last line "# FILE" names the input.
  */
 #include <dirent.h>
 #include <errno.h>

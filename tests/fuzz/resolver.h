@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What any resolver answers, whatever text it was made of.
+ * Checks that hold for any resolver, whatever text it was created from.
  */
 #ifndef TESTS_FUZZ_RESOLVER_H
 #define TESTS_FUZZ_RESOLVER_H

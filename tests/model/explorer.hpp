@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explorer: runs a scenario over and over until every interleaving of its fibers has been seen.
+// Explorer: runs a scenario repeatedly until it has seen every interleaving of its fibers.
 //
-// Depth first, by running anew up to the last choice and there choosing otherwise. Two things make it finish.
-// A state that was seen before is not entered again; a state is the machine's memory and the fibers'
-// stacks and registers, for what happens next depends on nothing else. And of two next operations that
-// give the same in either order, only one order is run (sleep sets, kept with the states: Godefroid, 1996).
+// The search is depth first: it reruns the scenario up to the last choice and takes another alternative
+// there. Two techniques make it finish. First, a state that has been seen is not entered again. A state
+// consists of the machine's memory and the fibers' stacks and registers, because nothing else affects the
+// future. Second, if two next operations commute, only one order is run (sleep sets, stored with the states:
+// Godefroid, 1996).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers: threads that take turns by their own will, so that a test decides about every interleaving.
+// Fibers: cooperatively scheduled threads, so that a test can choose every interleaving.
 #pragma once
 
 #include <setjmp.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that the explorer drives: memory with store buffers, a futex, a clock; and who may do what
-// next.
+// The machine that the explorer drives: memory with store buffers, a futex, and a clock. It determines which
+// fiber may take which next step.
 //
 // Stores weaker than seq_cst wait in their fiber's buffer, first in, first out, as on x86 (TSO), until the
-// explorer lets them out; seq_cst stores, read-modify-writes and system calls go on once their own fiber's
-// buffer is empty. A weaker machine than x86 also lets loads wait and relaxed stores pass each other: for
-// that the machine keeps track of C++'s happens-before, and two accesses to plain data that it does not order
-// are an error, whatever the order in which they came.
+// explorer flushes them. seq_cst stores, read-modify-writes and system calls wait until their own fiber's
+// buffer is empty. On machines weaker than x86, loads can also be delayed, and relaxed stores reordered. To
+// cover these, the machine tracks C++'s happens-before relation and reports two accesses to plain data that
+// it does not order, whatever their actual order.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What core/comm/sync.hpp's OsSync is on the machine, on the explorer's: every operation is a step that the
-// explorer grants.
+// The counterpart of core/comm/sync.hpp's OsSync on the explorer's machine: every operation is a step that
+// the explorer grants.
 #pragma once
 
 #include <atomic>

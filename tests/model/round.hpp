@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group's scenarios: members that go through a program of collectives on BasicGroup's very source, and
-// what must hold whatever the interleaving.
+// The group's scenarios: members execute a program of collectives on the unmodified source of BasicGroup,
+// with invariants that must hold in every interleaving.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BasicGroup's very source under every interleaving: two and three members, each way to wait, each kind of
-// trouble. DIST_MODEL_THOROUGH=1 takes off the bounds that keep the ordinary run short.
+// Tests the unmodified source of BasicGroup under every interleaving: two and three members, each wait mode,
+// each kind of fault. DIST_MODEL_THOROUGH=1 removes the bounds that keep the ordinary run short.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

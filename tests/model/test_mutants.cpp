@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explorer finds what it is there for: the group with one of its precautions taken away is reported,
-// and so are the textbook's errors.
+// Tests the explorer: it must report the group with one of its safeguards removed, and textbook errors.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerMeeting's source, and that of the collectives above it, under every order in which messages may arrive.
+// Tests the source of WorkerMeeting, and of the collectives above it, under every order of message arrival.
 #include <algorithm>
 #include <string>
 #include <unordered_set>

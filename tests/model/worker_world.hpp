@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two workers of one member each, over a transport whose deliveries are choices, as is the moment at which a worker dies
-// or is cancelled; what they do, and what must hold at the end. The grain is the message: what a worker does between two
-// looks at its transport is one step.
+// Two workers with one member each. The explorer chooses the order of message deliveries and the moment at
+// which a worker dies or is cancelled. Defines the workers' programs and the final checks. The granularity is
+// the message: the code between two polls of the transport is one step.
 #pragma once
 
 #include <cstddef>

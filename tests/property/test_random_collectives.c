@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random programs of every collective on 1 to 8 replicas, over dtypes, shapes, layouts, axes, groups,
- * contributions, weights and numerics, against the equations of dist.h as plain loops (tests/abi/exchange.h).
+ * Random programs of every collective on 1 to 8 replicas, with random dtypes, shapes, layouts, axes, groups,
+ * contributions, weights and numerics. Compares them with the equations of dist.h as plain loops
+ * (tests/abi/exchange.h).
  *
- * A program is its seed. DIST_TEST_SEED repeats one, DIST_TEST_PROGRAMS says how many.
+ * A seed determines a program. DIST_TEST_SEED repeats one; DIST_TEST_PROGRAMS sets their number.
  */
 #include "tests/abi/recipe.h"
 

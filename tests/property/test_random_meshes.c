@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random meshes, with and without holes, random computations on them and random partitions: what must hold of
- * them whatever they are.
+ * Random meshes with and without holes, random computations on them and random partitions, with invariants
+ * that hold for all of them.
  *
- * DIST_TEST_SEED repeats one, DIST_TEST_PROGRAMS says how many.
+ * DIST_TEST_SEED repeats one; DIST_TEST_PROGRAMS sets their number.
  */
 #include "tests/abi/common.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random programs of collectives against a sequential oracle, and the same with a random fault at a random
- * step: everyone returns, and the next program runs as if nothing had been.
+ * Random programs of collectives, compared with a sequential oracle. Also the same with a random fault at a
+ * random step: all replicas return, and the next program is not affected.
  *
- * A program is its seed: every replica draws the same steps from it. DIST_TEST_SEED repeats one,
- * DIST_TEST_PROGRAMS says how many.
+ * A seed determines a program: every replica derives the same steps from it. DIST_TEST_SEED repeats one;
+ * DIST_TEST_PROGRAMS sets their number.
  */
 #include "tests/abi/common.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of dist-launch share: a launcher that was started, with the pipes to it and to its tasks.
+// Support for tests of dist-launch: a started launcher, with pipes to it and to its tasks.
 #pragma once
 
 #include <fcntl.h>

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program that tests of dist-launch start as a task. Its arguments are what it does, one after the other:
+ * The program that tests of dist-launch start as a task. Its arguments are commands, executed in order:
  *
- *     say TEXT, err TEXT, raw TEXT   writes it to standard output, to standard error, or without an end of line
+ *     say TEXT, err TEXT, raw TEXT   writes TEXT to standard output, to standard error, or without a newline
  *     bytes N                        writes a line of N bytes
- *     lines N                        writes N lines of one length in small pieces, by turns to output and error
- *     env NAME                       writes the variable
- *     zero                           writes a byte of 0
- *     input                          reads standard input to its end, and writes how many bytes there were
- *     signals                        writes which signals are blocked, and which are ignored
+ *     lines N                        writes N lines of equal length in small pieces, alternately to output and error
+ *     env NAME                       writes the environment variable
+ *     zero                           writes a zero byte
+ *     input                          reads standard input to its end, and writes the number of bytes
+ *     signals                        writes which signals are blocked and which are ignored
  *     tell WORD                      writes "worker 1 WORD PID" to the pipe LAUNCH_TELL
- *     await                          reads a byte of the pipe LAUNCH_GATE
+ *     await                          reads a byte from the pipe LAUNCH_GATE
  *     trap SIGNAL exit|well|tell|last|ignore
- *                                    what a signal does: exit with its number, or with 0, tell LAUNCH_TELL, tell and exit
- *                                    with its number, nothing
- *     child, daemon                  starts a process that waits for ever, in the task's group or in a session of its own
- *     exit N, raise SIGNAL, wait     ends, or waits for ever
- *     only TASK ... end              what is done by that task ("worker 1") alone
- *     first ... end                  what is done where the task was not started again
+ *                                    sets the action for a signal: exit with its number or with 0, write to LAUNCH_TELL,
+ *                                    write there and exit with its number, or nothing
+ *     child, daemon                  starts a process that waits forever, in the task's group or in a new session
+ *     exit N, raise SIGNAL, wait     exits, raises a signal, or waits forever
+ *     only TASK ... end              executes commands only in that task ("worker 1")
+ *     first ... end                  executes commands only if the task has not been restarted
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

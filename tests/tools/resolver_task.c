@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A task that says what libdist's own resolver reads in the TF_CONFIG that it was given, and then becomes the program that
- * its arguments name.
+ * A task that prints what libdist's resolver reads from its TF_CONFIG, and then executes the program given as
+ * its arguments.
  */
 #include <dist/dist.h>
 #include <stdio.h>

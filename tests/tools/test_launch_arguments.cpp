@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of dist-launch: what is refused, and in which words.
+// The command line of dist-launch: rejected arguments and their messages.
 #include <sys/stat.h>
 
 #include "tests/tools/launch_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job ends: who failed, what becomes of the others, and what is left behind.
+// How a job ends: which task failed, what happens to the others, and what is left behind.
 #include "tests/tools/launch_support.hpp"
 
 namespace {

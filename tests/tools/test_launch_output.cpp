@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dist-launch makes of the output of its tasks.
+// How dist-launch forwards the output of its tasks.
 #include <stdlib.h>
 #include <sys/ioctl.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist-launch --ps: the chief's end is the job's, workers are started again alone, and a ps never is.
+// dist-launch --ps: the job ends with the chief. Only workers are restarted, never parameter servers.
 #include <map>
 
 #include "tests/tools/launch_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that are started again.
+// Tasks that dist-launch restarts.
 #include "tests/tools/launch_support.hpp"
 
 namespace {

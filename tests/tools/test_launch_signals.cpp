@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that dist-launch gets, and what its tasks get of them.
+// Signals that dist-launch receives, and which of them its tasks receive.
 #include "tests/tools/launch_support.hpp"
 
 namespace {

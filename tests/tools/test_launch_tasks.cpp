@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tasks of dist-launch are given: TF_CONFIG, the environment, standard input, signals.
+// The environment of tasks of dist-launch: TF_CONFIG, other variables, standard input, signals.
 #include "tests/tools/launch_support.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines that dist-launch makes of what a task writes, however it comes.
+// How dist-launch splits a task's output into lines, however it arrives.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `test_reduce_kernel --bench`: GB/s of the main kernels on every target, at the sizes of the caches and of
-// memory, with a loop that the compiler vectorizes beside them. Bytes are counted as in STREAM: each read and
-// each write once, no read-for-ownership.
+// `test_reduce_kernel --bench`: the speed of the main kernels in GB/s on every target, at the sizes of the
+// caches and of memory, next to a loop that the compiler vectorizes. Bytes are counted as in STREAM: each
+// read and each write once, without read-for-ownership.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contributions of any bits to one tensor, for tests of folds in any dtype and by any operator.
+// Contributions of arbitrary bits to one tensor, for tests of folds with any dtype and operator.
 #pragma once
 
 #include <cstddef>

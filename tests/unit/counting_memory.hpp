@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host's allocator for tests: counts what is out, checks what comes back, and can refuse the k-th request.
+// A host allocator for tests: it counts outstanding memory, checks what is freed, and can reject the k-th
+// request.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An oracle for exact sums: integers of 2304 bits in units of 2^-1074, and rounding worked out bit by bit
-// from the definition. It shares nothing with the kernels.
+// An oracle for exact sums: integers of 2304 bits in units of 2^-1074, rounded bit by bit according to the
+// definition. It shares no code with the kernels.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two halves of a link, without gRPC: what is on its way between them moves when a test says so.
+// The two halves of a link without gRPC. A test decides when data moves between them.
 #pragma once
 
 #include <csetjmp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stranger who speaks gRPC: one end of a link that says what a test lets it say.
+// A stranger that speaks gRPC: one end of a link that sends what a test specifies.
 #pragma once
 
 #include <condition_variable>

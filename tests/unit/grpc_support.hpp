@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that are networks of their own over gRPC, on loopback; with data over Gloo where GLOO_MODULE is defined.
+// Workers with separate gRPC networks on loopback, with data over Gloo if GLOO_MODULE is defined.
 #pragma once
 
 #include <arpa/inet.h>

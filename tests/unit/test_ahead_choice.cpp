@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether batches are made ahead: that the faster way is found and kept, whatever else takes time, on a clock of the test's.
+// The choice whether to prefetch batches: it must find and keep the faster way, whatever else takes time. The
+// test controls the clock.
 #include <cstdint>
 #include <cstdio>
 #include <random>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm/apart: who gives way to whom, when, and to which CPUs; and step_onto() on this machine.
+// core/comm/apart: which thread moves away from which, when, and to which CPUs. Also step_onto() on this
+// machine.
 #include <sched.h>
 
 #include <csetjmp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/trace/attendance: who came last of several workers, as each of them finds by durations alone, beside what one
-// process with one clock says. Times are the test's.
+// core/trace/attendance: which of several workers was last, as each of them infers from durations, compared
+// with one process with a single clock. The test controls all times.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>

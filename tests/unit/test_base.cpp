@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/base below the C ABI: statuses and their words, tensor checks, strided copies, and memory whose host
-// may refuse.
+// core/base below the C ABI: statuses and their messages, tensor checks, strided copies, and host allocators
+// that reject requests.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/serve/batch_queue.hpp, event by event, and what must hold under random events.
+// core/serve/batch_queue.hpp, event by event, and its invariants under random events.
 #include <algorithm>
 #include <array>
 #include <csetjmp>

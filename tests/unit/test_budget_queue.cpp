@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/run/budget_queue.hpp, event by event, and under random events beside what must hold at any moment.
+// core/run/budget_queue.hpp, event by event, and its invariants under random events.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint's files stand on: the checksum, and system calls that a signal interrupts, that do less
-// than they were asked for, or that fail. The linker puts the __wrap_ functions between libdist and the
-// system.
+// The foundations of checkpoint files: the checksum, and system calls that are interrupted by signals,
+// complete only partly, or fail. The linker redirects system calls to the __wrap_ functions.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

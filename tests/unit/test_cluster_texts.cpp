@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/cluster's readers of texts: lists of Slurm, Python's numbers, JSON.
+// The parsers of core/cluster: Slurm lists, Python numbers, JSON.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/base/os/cpus and cgroup: quotas of made-up file trees (version 1, 2 and both; nested, in containers,
-// broken), and the affinity mask.
+// core/base/os/cpus and cgroup: quotas in simulated file trees (version 1, 2 and both; nested, in containers,
+// invalid), and the affinity mask.
 #include <sched.h>
 
 #include <csetjmp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers tell each other to find where copies of a variable drift apart: how much it is, that digests tell what
-// counts as different, and that what changes meanwhile hangs nobody.
+// The messages by which workers find where copies of a variable drift apart: their size, digests that
+// distinguish what counts as different, and concurrent changes, which must not hang any worker.
 #include <algorithm>
 #include <array>
 #include <barrier>

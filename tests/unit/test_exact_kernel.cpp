@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums against big integers: a sum of doubles is a whole number of 2^-1074, here one of 2304 bits,
-// whose rounding is worked out bit by bit from the definition. Every target must give these
-// bits, in any order of the sources, within and without a hostile floating-point environment.
+// Compares exact sums with big integers. A sum of doubles is an integer multiple of 2^-1074, stored here in
+// 2304 bits and rounded bit by bit according to the definition. Every target must produce these bits, for any
+// order of the sources, also in a hostile floating-point environment.
 #include <algorithm>
 #include <array>
 #include <bit>

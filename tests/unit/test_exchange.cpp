@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exchange among members of two processes: each process has its own members' buffers, and copies of what the
-// others bring. Their outputs together are what one process with all members writes.
+// An exchange between members in two processes: each process has its own members' buffers and copies of the
+// others' contributions. Together, their outputs equal those of a single process with all members.
 #include <cinttypes>
 #include <csetjmp>
 #include <cstdarg>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/gloo: which carriers are let in, what goes over them, and what refuses to be carried so.
+// core/engine/gloo: which connections are accepted, what is sent over them, and which data cannot use them.
 #include <dirent.h>
 #include <gloo/transport/tcp/pair.h>
 #include <malloc.h>

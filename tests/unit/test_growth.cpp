@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a round costs at 8 to 256 members, in counts that no clock disturbs: slots that members compare, looks of the
-// wait graph, applications of an operator, pieces of an exchange, reports on members that fit together.
+// The cost of a round with 8 to 256 members, in counts that do not depend on time: slots that members
+// compare, visits of the wait graph, operator applications, pieces of an exchange, and reports on members
+// that agree.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

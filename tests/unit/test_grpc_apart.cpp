@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: pieces of large messages that go apart from frames, cut anywhere, and let go at any point.
+// core/engine/grpc: pieces of large messages that are sent separately from frames, split at any position and
+// released at any point.
 #include <algorithm>
 #include <memory>
 #include <vector>

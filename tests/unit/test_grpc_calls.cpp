@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/calls.hpp over gRPC: requests and answers of any size, who comes late, leaves, gives up, or is a stranger.
+// core/engine/calls.hpp over gRPC: requests and answers of any size, and peers that are late, leave, give up,
+// or are strangers.
 #include <atomic>
 #include <condition_variable>
 #include <cstring>

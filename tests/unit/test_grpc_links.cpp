@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: who is let in: other jobs, second starts, certificates; and what a network is made of.
+// core/engine/grpc: which peers are accepted (other jobs, second starts, certificates), and the options of a
+// network.
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: workers that are processes, of which one is killed or stopped. This program starts itself again for
-// the other workers:
+// core/engine/grpc: worker processes, one of which is killed or suspended. This program starts itself again
+// for the other workers:
 //
 //     test_grpc_processes worker NUMBER LEASE_NS ADDRESS...
 //
-// Worker 1 waits for a message that nobody sends, and for its own end. Worker 2 says what it has heard of worker 1's.
+// Worker 1 waits for a message that is never sent, until it is killed. Worker 2 prints what it has learned
+// about worker 1.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: who talks to a worker's port without being of the job, or is of it and breaks the protocol.
+// core/engine/grpc: peers that connect to a worker's port but do not belong to the job, or that belong to it
+// and violate the protocol.
 #include <cstdlib>
 #include <cstring>
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: what every transport keeps, between workers that reach each other over loopback.
+// core/engine/grpc: the guarantees of every transport, between workers on loopback.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>

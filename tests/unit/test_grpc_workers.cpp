@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/comm over core/engine/grpc: collectives of workers whose messages go over loopback.
-// First, since cmocka has a macro of the name of dist::fail(), which this header takes away again.
+//
+// Include this header first, because cmocka has a macro with the name of dist::fail(), which the header
+// undefines.
 #include "tests/unit/worker_cluster.hpp"
 
 #include <memory>

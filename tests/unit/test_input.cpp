@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/input below the C ABI: who gets which rows, the order of shuffled passes, and that passes wait neither
-// for a oneTBB worker nor for each other.
+// core/input below the C ABI: which replica gets which rows, the order of shuffled passes, and that passes
+// wait neither for a oneTBB worker nor for each other.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

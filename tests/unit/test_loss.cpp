@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/metric below the C ABI: whom a loss needs.
+// core/metric below the C ABI: which replicas a loss needs.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

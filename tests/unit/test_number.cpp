@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as text: whatever the buffer held before, each is ended, short, and in the form that is easy to
-// read.
+// Elements as text: whatever the buffer contained before, each text is terminated, short, and readable.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/ps: variables and commits without a network; which closures have been applied; directories as messages.
+// core/ps: variables and commits without a network, the record of applied closures, and directories as
+// messages.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds in steps: contributions cut into two and three partials give the bits of one pass, for every
-// dtype, operator and kind of weight.
+// Folds in steps: contributions split into two and three partials produce the bits of a single pass, for
+// every dtype, operator and kind of weight.
 #include <bit>
 #include <cinttypes>
 #include <csetjmp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/collective/partition and task_list: parts and blocks cover every element exactly once, and cut at units
-// only.
+// core/collective/partition and task_list: parts and blocks cover every element exactly once and are split
+// only between units.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/run/placement on made-up machines; core/base/os/affinity and arenas of a NUMA domain on this one.
+// core/run/placement on simulated machines; core/base/os/affinity and arenas of a NUMA domain on this one.
 #include <sched.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every single allocation of merging, reducing and assigning is refused in turn: each refusal comes out as
-// std::bad_alloc (at the C ABI: RESOURCE_EXHAUSTED), leaks nothing, and changes nothing that was given.
+// Rejects every single allocation of merging, reducing and assigning in turn. Each time, the result is
+// std::bad_alloc (RESOURCE_EXHAUSTED at the C ABI), nothing leaks, and the inputs do not change.
 #include <array>
 #include <cstring>
 #include <new>

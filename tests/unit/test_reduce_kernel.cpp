@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every SIMD kernel against the SCALAR one, bit for bit: each target, dtype and operator; few and many
-// sources and destinations; lengths around vectors; odd addresses; streaming; in place and out of place; a
-// hostile floating-point environment. `--bench` prints the kernels' speeds instead.
+// Compares every SIMD kernel with the SCALAR one, bit for bit: each target, dtype and operator; few and many
+// sources and destinations; lengths around vector sizes; unaligned addresses; streaming; in place and out of
+// place; a hostile floating-point environment. `--bench` prints the speed of the kernels instead.
 #include <algorithm>
 #include <bit>
 #include <cinttypes>

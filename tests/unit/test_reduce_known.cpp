@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that reduction kernels must give, worked out by hand, on every target that this CPU runs:
-// order, wrapping, zeros, infinities, NaN, subnormals, and every rounding boundary of f16 and bf16.
+// Known results of reduction kernels on every target that this CPU supports: order, wrapping, zeros,
+// infinities, NaN, subnormals, and every rounding boundary of f16 and bf16.
 #include <bit>
 #include <cmath>
 #include <csetjmp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/serve/request_queue.hpp, event by event, and under random events beside a queue that is as simple as can be.
+// core/serve/request_queue.hpp, event by event, and under random events next to a much simpler queue.
 #include <algorithm>
 #include <array>
 #include <csetjmp>

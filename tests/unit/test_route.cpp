@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/collective/route: which way a collective goes.
+// core/collective/route: the choice of a collective's algorithm.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

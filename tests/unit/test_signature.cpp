@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm/signature: the verdict on a collective that did not come together, as a pure function.
+// core/comm/signature: the verdict on a failed collective, as a pure function.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

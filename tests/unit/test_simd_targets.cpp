@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/kernel/highway.cpp: SIMD targets are those that Highway's own library finds here, and what other CPUs have.
+// core/kernel/highway.cpp: the SIMD targets are those that Highway's own library finds on this CPU. Also
+// simulated CPUs.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

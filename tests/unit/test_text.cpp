@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/base/text: what texts look like that leave the library.
+// core/base/text: the form of texts that leave the library.
 #include "core/base/text.hpp"
 
 #include <csetjmp>

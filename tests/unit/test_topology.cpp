@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/topology on what libdist.so hides: a host's places, made up; bytes that protobuf takes and refuses;
-// what happens when memory ends.
+// core/topology below the C ABI: simulated CPU locations of a host, bytes that protobuf accepts and rejects,
+// and lack of memory.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/trace: the recorder's ring under a writer, what a snapshot makes of it, and text of any bytes.
+// core/trace: the recorder's ring buffer with a concurrent writer, snapshots of it, and text of arbitrary
+// bytes.
 #include <algorithm>
 #include <atomic>
 #include <csetjmp>

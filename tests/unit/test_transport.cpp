@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine: what every transport keeps, on each of them, steady and unsteady.
+// core/engine: the guarantees of every transport, tested on each of them, steady and unsteady.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TREE: every kernel gives the bits of the equation in core/kernel/tree.hpp, which is evaluated here as it
-// stands; and subtotals of blocks, however contributions are dealt out, give the bits of one pass.
+// TREE: every kernel produces the bits of the equation in core/kernel/tree.hpp, which the test evaluates
+// literally. Subtotals of blocks produce the bits of a single pass, however contributions are distributed.
 #include <algorithm>
 #include <bit>
 #include <cinttypes>

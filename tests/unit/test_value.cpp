@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values, merging and taking apart, variables and DLPack, on the core's own objects.
+// Values, merging and splitting, variables and DLPack, below the C ABI.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random collectives over workers: all that a call can be, on every way that it can go. What members write is, bit for
-// bit, what one process writes that has all members.
+// Random collectives over workers, with all kinds of calls and all algorithms. The members' outputs equal
+// those of a single process with all members, bit for bit.
 #include <algorithm>
 #include <array>
 #include <atomic>

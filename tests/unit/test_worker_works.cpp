@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous and planned collectives between workers whose messages come late and in another order, and one of whom is
-// lost at any message.
+// Asynchronous and planned collectives between workers whose messages arrive late and in a different order,
+// and one of which is lost at an arbitrary message.
 #include <cinttypes>
 #include <cstring>
 #include <thread>

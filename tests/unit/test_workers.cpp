@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm/workers.hpp and core/collective/worker_collective.hpp: workers of one process, each with a group and a
-// thread for each member. What they write is what one group of all members writes; and whatever happens to one of
-// them, all of them come back.
+// core/comm/workers.hpp and core/collective/worker_collective.hpp: workers in one process, each with a group
+// and one thread per member. Their outputs equal those of a single group with all members. Whatever happens
+// to one of them, all of them return.
 #include <array>
 #include <atomic>
 #include <cinttypes>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker is lost: what every transport makes of that.
+// The behaviour of every transport when a worker is lost.
 #include <cstddef>
 #include <deque>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every transport keeps (core/engine/transport.hpp), as tests of any.
+// The guarantees of every transport (core/engine/transport.hpp), as tests for any transport.
 #pragma once
 
 #include <csetjmp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the suite (transport_suite.hpp) stand on: all workers of a fixture, and bytes to be sent.
+// Support for the tests of the suite (transport_suite.hpp): all workers of a fixture, and bytes to send.
 #pragma once
 
 #include <cstddef>

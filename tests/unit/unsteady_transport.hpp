@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnsteadyTransport: passes messages on to a transport late and in another order, and loses a worker at a message
-// of the test's choice. By a seed: the same calls in the same order fare the same.
+// UnsteadyTransport: forwards messages to a transport late and in a different order, and loses a worker at a
+// message that the test chooses. It is deterministic: for the same seed, the same calls in the same order
+// have the same results.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers of one process for tests, each with a group, a meeting, and a thread for each member.
+// Workers in one process for tests, each with a group, a meeting, and one thread per member.
 #pragma once
 
 #include <atomic>

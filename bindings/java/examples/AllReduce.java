@@ -8,13 +8,15 @@ import org.libdist.DistException;
 import org.libdist.ReduceOp;
 import org.libdist.Strategy;
 
-/** Sums a gradient over four replicas, and shows what a failing replica looks like to all. */
+/**
+ * Sums a gradient over four replicas, and shows how a failing replica appears to its peers and to the caller.
+ */
 public final class AllReduce {
     public static void main(String[] args) {
         try (Strategy strategy = new Strategy(4)) {
             CollectiveOptions gradients = CollectiveOptions.tag("gradient");
 
-            // Every replica brings its gradient; every replica holds the sum afterwards.
+            // Every replica contributes its gradient and receives the sum.
             FloatBuffer[] sums = new FloatBuffer[strategy.numReplicas()];
             strategy.run(replica -> {
                 FloatBuffer gradient = DirectBuffers.of(1f, replica.id(), 0.5f);
@@ -26,8 +28,8 @@ public final class AllReduce {
                 System.out.printf("replica %d: %s %s %s%n", id, sum.get(0), sum.get(1), sum.get(2));
             }
 
-            // Replica 2 fails before the collective that the others wait in: they get an exception that names
-            // it, and run() throws its own.
+            // Replica 2 fails before the collective that the others wait in. They get an exception that names
+            // it, and run() throws its original exception.
             DistException[] peers = new DistException[strategy.numReplicas()];
             try {
                 strategy.run(replica -> {

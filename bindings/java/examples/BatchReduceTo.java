@@ -12,9 +12,9 @@ import org.libdist.Variable;
 import org.libdist.VariableOptions;
 
 /**
- * The program by which tf.distribute documents batch_reduce_to: every replica brings 1, and a merge function,
- * which runs once for all, adds them up and assigns the sum to the variable. `BatchReduceTo [REPLICAS]` (2)
- * prints its copies.
+ * The example of batch_reduce_to() from the tf.distribute documentation, in Java. Each replica contributes 1.
+ * A merge function, which runs once for all replicas, sums the values and assigns the sum to the variable.
+ * Run it as `BatchReduceTo [REPLICAS]` (default 2); it prints every copy of the variable.
  */
 public final class BatchReduceTo {
     public static void main(String[] args) {

@@ -12,13 +12,16 @@ import org.libdist.Tensor;
 import org.libdist.Tensors;
 import org.libdist.Work;
 
-/** Computes while sums are under way: by futures, and by a plan that is made once and done in every step. */
+/**
+ * Overlaps computation with all-reduces: with futures, and with a plan that is created once and used in every
+ * step.
+ */
 public final class Overlap {
     private static final int STEPS = 3;
 
     public static void main(String[] args) {
         try (Strategy strategy = new Strategy(2)) {
-            // Each collective is a CompletableFuture; stages run on the replica's own thread.
+            // Each collective returns a CompletableFuture, whose stages run on the replica's own thread.
             strategy.run(replica -> {
                 Tensor loss = Tensors.copyOf(new float[] {replica.id() + 1});
                 Tensor gradient = Tensors.copyOf(new float[] {1, 2, 3});
@@ -34,8 +37,8 @@ public final class Overlap {
                 second.join();
             });
 
-            // A plan: a list in packs of about 4 KiB, each of which begins as soon as all replicas have its
-            // tensors.
+            // The plan divides a list into packs of about 4 KiB. The reduction of a pack starts as soon as
+            // all replicas have provided its tensors.
             strategy.run(replica -> {
                 List<Tensor> gradients = new ArrayList<>();
                 IntStream.range(0, 8).forEach(i -> gradients.add(Tensor.zeros(DType.F32, 256)));
@@ -43,7 +46,7 @@ public final class Overlap {
                 try (Plan plan = replica.planned().allReduce(ReduceOp.SUM, gradients, packs)) {
                     for (int step = 1; step <= STEPS; step++) {
                         for (int t = gradients.size() - 1; t >= 0;
-                                t--) { // as backpropagation does: the last first
+                                t--) { // the last tensor first, as in backpropagation
                             gradients.get(t).floats().put(0, step * t);
                             plan.ready(t);
                         }

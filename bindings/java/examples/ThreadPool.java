@@ -8,12 +8,12 @@ import org.libdist.ReduceOp;
 import org.libdist.Strategy;
 import org.libdist.StrategyOptions;
 
-/** Replicas on the program's own threads: those of an executor, which libdist starts none beside. */
+/** Runs replicas on the threads of an executor. libdist starts no threads of its own. */
 public final class ThreadPool {
     public static void main(String[] args) {
         int replicas = 3;
         ExecutorService pool =
-                Executors.newFixedThreadPool(replicas); // as many threads: replicas wait for each other
+                Executors.newFixedThreadPool(replicas); // one thread per replica, because replicas wait for each other
         StrategyOptions options = StrategyOptions.DEFAULT.replicas(replicas).executor(pool);
         try (Strategy strategy = new Strategy(options)) {
             double[] sums = new double[replicas];

@@ -16,9 +16,9 @@ import org.libdist.Topology;
 import org.libdist.Value;
 
 /**
- * The program by which TPUStrategy documents logical devices: a replica of eight, over which a batch of
- * images is split, 2 ways in height and 4 ways in width. The model here makes the images' negatives.
- * `TpuSplit` prints what each device has of the output.
+ * The example of TPUStrategy with logical devices from the tf.distribute documentation, in Java: one replica
+ * with eight logical devices. A batch of images is split over them, 2 ways in height and 4 ways in width. The
+ * model of this example inverts the images. The program prints each device's part of the output.
  */
 public final class TpuSplit {
     private static final int WHITE = 1000;
@@ -39,7 +39,7 @@ public final class TpuSplit {
         }
     }
 
-    /** A topology of eight devices; Topology.fromHost() gives that of the CPUs, however many there are. */
+    /** Returns a topology of eight devices. Topology.fromHost() would return one with this machine's CPUs. */
     private static Topology initialize() {
         int[][] devices = new int[8][];
         for (int d = 0; d < 8; d++) {
@@ -52,13 +52,13 @@ public final class TpuSplit {
         return Tensors.copyOf(IntStream.range(0, PIXELS).toArray(), IMAGES);
     }
 
-    /** On the replica: the model is executed on 8 logical devices, with the inputs split 2 * 4 ways. */
+    /** Runs on the replica: executes the model on 8 logical devices, with the inputs split 2 * 4 ways. */
     private static Value step(Replica replica, Value args, Value kwargs) {
         Value inputs = replica.splitToLogicalDevices(args.item(0), 1, 2, 4, 1);
         return replica.runOnDevices(TpuSplit::model, Value.createList(replica.strategy(), List.of(inputs)));
     }
 
-    /** On one logical device: its part of the images, and its part of their negatives. */
+    /** Runs on one logical device: inverts the device's part of the images. */
     private static Value model(Replica device, Value args, Value kwargs) {
         Tensor part = args.item(0).tensor();
         int[] pixels = Tensors.toInts(part);
@@ -68,7 +68,7 @@ public final class TpuSplit {
         return Value.createTensor(device.strategy(), Tensors.copyOf(pixels, part.shape()));
     }
 
-    /** The output still reads as all images. */
+    /** The output can still be read as one tensor of all images. */
     private static void print(Value output) {
         for (int d = 0; d < 8; d++) {
             Value.Shard shard = output.shard(d);

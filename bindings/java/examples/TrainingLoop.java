@@ -22,10 +22,10 @@ import org.libdist.Variable;
 import org.libdist.VariableOptions;
 
 /**
- * The training loop that tf.distribute documents, in Java; examples/training_loop.c has TensorFlow's lines,
- * and learns the same bits. Run as `TrainingLoop [REPLICAS]` (2): it learns on which side of a line a point
- * lies, with the squared hinge loss, and prints loss and accuracy after each epoch, and at last the bits of
- * what it learned.
+ * The custom training loop from the tf.distribute documentation, in Java. Run it as `TrainingLoop [REPLICAS]`
+ * (default 2). It learns on which side of a line a point lies (squared hinge loss). It prints the loss and
+ * accuracy of each epoch and finally the bits of the weights, which equal those of examples/training_loop.c.
+ * That file also shows the corresponding TensorFlow code.
  */
 public final class TrainingLoop {
     private static final int EXAMPLES = 1000;
@@ -34,10 +34,10 @@ public final class TrainingLoop {
     private static final float LEARNING_RATE = 2f;
 
     private final Strategy strategy;
-    private final Variable weights; // of x, of y, and the bias
+    private final Variable weights; // for x, y and the bias
     private final Metric accuracy;
 
-    @SuppressWarnings("try") // the scope is there to be closed
+    @SuppressWarnings("try") // the scope is closed but not used
     private TrainingLoop(Strategy strategy) {
         this.strategy = strategy;
         try (Scope scope = strategy.scope()) {
@@ -73,14 +73,15 @@ public final class TrainingLoop {
         accuracy.reset(strategy);
     }
 
-    /** Every replica, on its part of the batch: args is the list (points [n, 2], labels [n]). */
+    /** Runs on every replica with its part of the batch. args is the list (points [n, 2], labels [n]). */
     private Value trainStep(Replica replica, Value args, Value kwargs) {
         FloatBuffer points = args.item(0).tensor().floats();
         Tensor labelTensor = args.item(1).tensor();
         IntBuffer labels = labelTensor.ints();
         FloatBuffer w = weights.component(replica.id()).floats();
 
-        // Forward and backward: the loss of each example, and the gradient of the batch's average.
+        // Forward and backward pass: the loss of each example, and the gradient of the mean loss over the
+        // global batch.
         int n = labels.remaining();
         float[] losses = new float[n];
         int[] predictions = new int[n];
@@ -90,7 +91,7 @@ public final class TrainingLoop {
             float y = points.get(2 * i + 1);
             float z = w.get(0) * x + w.get(1) * y + w.get(2);
             float side = labels.get(i) != 0 ? 1f : -1f;
-            float missing = side * z < 1f ? 1f - side * z : 0f; // the squared hinge loss
+            float missing = side * z < 1f ? 1f - side * z : 0f; // squared hinge loss
             losses[i] = missing * missing;
             predictions[i] = z > 0 ? 1 : 0;
             float slope = LEARNING_RATE / GLOBAL_BATCH * (-side * missing);
@@ -99,7 +100,8 @@ public final class TrainingLoop {
             step[2] += slope;
         }
 
-        // The variable's aggregation is SUM: every copy moves by all replicas' steps together.
+        // The variable's aggregation is SUM: libdist adds the changes of all replicas and applies the sum to
+        // every copy.
         replica.assign(weights, Assign.SUB, Tensors.copyOf(step));
         accuracy.update(replica, Tensors.copyOf(predictions), labelTensor, null);
         Tensor average = Tensors.scalar(0f);
@@ -107,7 +109,7 @@ public final class TrainingLoop {
         return Value.createTensor(replica.strategy(), average);
     }
 
-    /** Points of the square [-1, 1) x [-1, 1); the label says which lie above the line. */
+    /** Points in the square [-1, 1) x [-1, 1). The label tells which side of the line a point is on. */
     private static Dataset makeDataset(Strategy strategy) {
         float[] points = new float[2 * EXAMPLES];
         int[] labels = new int[EXAMPLES];
@@ -124,7 +126,7 @@ public final class TrainingLoop {
                 DatasetOptions.DEFAULT.globalBatchSize(GLOBAL_BATCH).shuffle(0));
     }
 
-    /** All copies learned the same: prints the bits of replica 0's. */
+    /** Prints the bits of replica 0's copy. All copies are equal. */
     private void printWeights() {
         weights.checkDrift(strategy);
         FloatBuffer w = weights.component(0).floats();

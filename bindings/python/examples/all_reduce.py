@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest program: four replicas add up their gradients."""
+"""A minimal program: four replicas sum their gradients."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from libdist import ReduceOp
 
 
 def step(replica):
-    """Runs once on every replica, at the same time."""
+    """Runs once on every replica, on all of them at the same time."""
     gradient = np.array([1.0, 2.0, 3.0], np.float32) * (replica.id + 1)
     return replica.all_reduce(ReduceOp.SUM, gradient, out=gradient)
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program by which tf.distribute documents batch_reduce_to. Run as `batch_reduce_to.py [REPLICAS]` (2).
+"""The example of batch_reduce_to() from the tf.distribute documentation. Run it as `batch_reduce_to.py [REPLICAS]`
+(default 2).
 
-It prints the variable's copies: 2.0 2.0 on two replicas, 1.0 on one.
+It prints every copy of the variable: 2.0 2.0 with two replicas, 1.0 with one.
 """
 
 import sys
@@ -13,7 +14,7 @@ from libdist import Aggregation, ReduceOp, Strategy, StrategyKind
 
 
 def merge(strategy, value, variable):
-    """Once for all replicas, with the values of all."""
+    """Runs once for all replicas, with the values of all of them."""
     (reduced,) = strategy.batch_reduce_to(ReduceOp.SUM, [(value, variable)])
 
     def assign(copy, value):
@@ -23,12 +24,12 @@ def merge(strategy, value, variable):
 
 
 def step(replica, variable):
-    """On every replica."""
+    """Runs on every replica."""
     replica.merge_call(merge, (np.float32(1), variable))
 
 
 def main(replicas):
-    """Runs the program."""
+    """Runs the example."""
     kind = StrategyKind.ONE_DEVICE if replicas == 1 else StrategyKind.MIRRORED
     with Strategy(replicas, kind=kind) as strategy:
         variable = strategy.variable(np.float32(0), aggregation=Aggregation.SUM)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small neural network on handwritten digits, data-parallel on libdist.
+"""Trains a small neural network on handwritten digits, data-parallel with libdist.
 
-It is examples/digits in NumPy, and reaches the same parameters, bit for bit: every sum is made in the same order, from
-left to right, and nothing is fused. With --numerics reproducible any number of replicas gives the same.
+This is examples/digits in NumPy. It computes the same parameters, to the last bit: every sum is folded in the same
+order, from left to right, and nothing is fused. With --numerics reproducible, the parameters do not depend on the
+number of replicas.
 """
 
 import argparse
@@ -25,13 +26,13 @@ F = np.float32
 
 
 class Stream:
-    """SplitMix64, as examples/digits/random.h has it."""
+    """SplitMix64, as specified in examples/digits/random.h."""
 
     def __init__(self, seed):
         self.state = seed
 
     def bits(self, n):
-        """The next n draws."""
+        """Returns the next n 64-bit numbers."""
         gamma = np.uint64(0x9E3779B97F4A7C15)
         z = np.uint64(self.state) + gamma * np.arange(1, n + 1, dtype=np.uint64)
         self.state = (self.state + n * int(gamma)) & (2**64 - 1)
@@ -40,7 +41,7 @@ class Stream:
         return z ^ (z >> np.uint64(31))
 
     def signed_units(self, n):
-        """n numbers of [-1, 1)."""
+        """Returns n numbers in [-1, 1)."""
         return (self.bits(n) >> np.uint64(40)).astype(F) * F(2.0**-23) - F(1)
 
     def shuffle(self, order):
@@ -52,7 +53,7 @@ class Stream:
 
 
 def load(path, seed):
-    """(features, labels) to train on, and held out."""
+    """Returns (features, labels) of the training part and of the held-out part."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = np.array([[float(cell) for cell in row] for row in csv.reader(file)], F)
     order = list(range(len(rows)))
@@ -65,7 +66,7 @@ def load(path, seed):
 
 
 def micro_batches(features, labels):
-    """Rows in eights; rows that are none fill the last one up."""
+    """Groups rows into micro-batches. Padding rows complete the last one."""
     missing = -len(labels) % MICRO_BATCH_ROWS
     features = np.concatenate([features, np.zeros((missing, features.shape[1]), F)])
     labels = np.concatenate([labels, np.full(missing, NO_LABEL, np.int32)])
@@ -76,7 +77,7 @@ def micro_batches(features, labels):
 
 
 def multiply(a, b, start=None):
-    """a @ b + start, each element's sum from left to right; NumPy's @ has an order of its own."""
+    """Returns a @ b + start, with each sum folded from left to right. NumPy's @ uses a different order."""
     out = np.zeros((a.shape[0], b.shape[1]), F)
     if start is not None:
         out[:] = start
@@ -88,7 +89,7 @@ def multiply(a, b, start=None):
 
 
 def sum_rows(a):
-    """The rows' sum, from the first to the last."""
+    """Sums the rows, from the first to the last."""
     out = np.zeros(a.shape[1], F)
     for row in a:
         out += row
@@ -96,7 +97,7 @@ def sum_rows(a):
 
 
 def exp(x):
-    """As matrix_exp() in examples/digits: libm's may differ from machine to machine."""
+    """Like matrix_exp() in examples/digits. np.exp() may give different bits on different machines."""
     n = (x * F(1.44269504) - F(0.5)).astype(np.int32)
     whole = n.astype(F)
     r = (x - whole * F(0.693359375)) + whole * F(2.12194440e-4)
@@ -109,7 +110,7 @@ def exp(x):
 
 
 def forward(parameters, features):
-    """The outputs of each layer; of the last, probabilities."""
+    """Returns the outputs of each layer. Those of the last layer are probabilities."""
     outputs, x = [], features
     for layer in range(3):
         x = multiply(x, parameters[2 * layer], parameters[2 * layer + 1])
@@ -125,7 +126,7 @@ def forward(parameters, features):
 
 
 def backward(parameters, features, labels, outputs, scale):
-    """The gradient of the mean loss by each parameter."""
+    """Returns the gradients of the mean loss with respect to each parameter."""
     gradients = [None] * 6
     one_hot = (np.arange(outputs[-1].shape[1]) == labels[:, None]).astype(F)
     delta = (outputs[-1] - one_hot) * scale
@@ -140,7 +141,7 @@ def backward(parameters, features, labels, outputs, scale):
 
 
 def make_model(strategy, features, classes, seed):
-    """The six variables, with He's initial weights."""
+    """Creates the six variables, with He's initial weights."""
     sizes, stream, variables = [features, 256, 320, classes], Stream(seed), []
     for layer, (rows, columns) in enumerate(zip(sizes, sizes[1:]), 1):
         weights = (np.sqrt(F(6) / F(rows)) * stream.signed_units(rows * columns)).reshape(rows, columns)
@@ -153,10 +154,10 @@ def make_model(strategy, features, classes, seed):
 
 
 def train_step(replica, features, labels, variables, batch_rows, numerics):
-    """On every replica: gradients of its part of the batch, their sum over all, and a step of its own copies."""
+    """Runs on every replica: computes gradients on its part of the batch, sums them over all replicas, updates its copies."""
     parameters = [variable.component(replica.id) for variable in variables]
     if features.ndim == 3 and len(features):
-        parts = list(zip(features, labels))  # micro-batches, each a contribution of its own
+        parts = list(zip(features, labels))  # each micro-batch is a separate contribution
     else:
         parts = [(features.reshape(-1, features.shape[-1]), labels.reshape(-1))]
     gradients = []
@@ -171,20 +172,20 @@ def train_step(replica, features, labels, variables, batch_rows, numerics):
 
 
 def count_correct(replica, features, labels, variables):
-    """On every replica: how many rows of its part are recognized."""
+    """Runs on every replica: returns the number of correctly classified rows in its part."""
     outputs = forward([variable.component(replica.id) for variable in variables], features)
     return np.int64((outputs[-1].argmax(axis=1) == labels).sum())
 
 
 def digest(variables):
-    """SHA-256 of all parameters: the same text means the same bits."""
+    """The SHA-256 of all parameters: equal digests mean equal bits."""
     for variable in variables:
         variable.check_drift()
     return hashlib.sha256(b"".join(variable.read().astype("<f4").tobytes() for variable in variables)).hexdigest()
 
 
 def train(chosen):
-    """Trains once, and prints what came of it."""
+    """Trains once and prints the results."""
     (features, labels), held_out = load(chosen.data, chosen.seed)
     reproducible = chosen.numerics == "reproducible"
     numerics = Numerics.REPRODUCIBLE if reproducible else Numerics.ORDERED
@@ -207,7 +208,7 @@ def train(chosen):
 
 
 def main():
-    """Reads the command line."""
+    """Parses the command line."""
     here = pathlib.Path(__file__).resolve()
     parser = argparse.ArgumentParser(description="Trains a small neural network on handwritten digits.")
     parser.add_argument("--replicas", type=int, default=2, help="each a thread (2)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients travel while the ones before them are computed: a list is planned once, and begun in every step."""
+"""Overlaps all-reduces with computing gradients. A plan for the list is created once and started in every step."""
 
 import numpy as np
 
@@ -10,12 +10,12 @@ SIZES, STEPS = (1000, 2000, 500), 3
 
 
 def train(replica):
-    """On every replica: one plan for all steps."""
+    """Runs on every replica. One plan serves all steps."""
     gradients = [np.zeros(size, np.float32) for size in SIZES]
     parameters = [np.zeros(size, np.float32) for size in SIZES]
     with replica.plan.all_reduce(ReduceOp.MEAN, gradients, out=gradients, bytes_per_pack=4096) as plan:
         for step in range(STEPS):
-            for layer in reversed(range(len(SIZES))):  # backwards, as gradients come
+            for layer in reversed(range(len(SIZES))):  # the last layer first, as in backpropagation
                 gradients[layer][:] = (replica.id + 1) * (layer + 1) + step
                 plan.ready(layer)
             plan.wait(timeout=60)

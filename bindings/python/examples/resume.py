@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves a checkpoint in the middle of a pass, and goes on from there with another number of replicas.
+"""Saves a checkpoint in the middle of an epoch and resumes from it with a different number of replicas.
 
-The file has the variable, where the input was, and a text of the program's own.
+The file contains the variable, the position in the dataset, and metadata of the program.
 """
 
 import pathlib
@@ -16,18 +16,18 @@ ROWS = np.arange(24.0)
 
 
 def make(strategy):
-    """A variable, and batches of four rows in a drawn order."""
+    """Creates a variable and a shuffled dataset with batches of four rows."""
     total = strategy.variable(np.zeros(()), name="total", aggregation=Aggregation.SUM)
     return total, strategy.dataset_from_tensors(ROWS, global_batch_size=4, shuffle=True, seed=7)
 
 
 def add(replica, rows, total):
-    """On every replica: its rows go into the variable."""
+    """Runs on every replica: adds its rows to the variable."""
     replica.assign(total, rows.sum(), Assign.ADD)
 
 
 def first_half(path):
-    """Three batches on two replicas, and a checkpoint."""
+    """Processes three batches on two replicas and saves a checkpoint."""
     with Strategy(2) as strategy:
         total, dataset = make(strategy)
         with iter(dataset) as batches:
@@ -39,7 +39,7 @@ def first_half(path):
 
 
 def second_half(path):
-    """The rest of the pass on four replicas."""
+    """Processes the remaining batches on four replicas."""
     with Strategy(4) as strategy:
         total, dataset = make(strategy)
         position = libdist.load_checkpoint(strategy, path, [total], position=True)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logical devices: one replica of eight, over which a batch of images is split, 2 ways in height and 4 in width.
+"""The example of TPUStrategy with logical devices from the tf.distribute documentation.
 
-The model makes the images' negatives: each device those of its part. Prints what each has of the output, as the program
-of this name in C does.
+One replica has eight logical devices. A batch of images is split over them, 2 ways in height and 4 ways in width. The
+model of this example inverts the images. The program prints each device's part of the output, like
+examples/tpu_split.c.
 """
 
 import numpy as np
@@ -14,17 +15,17 @@ WHITE = 1000
 
 
 def model(device, images):
-    """Runs on each of the eight, at the same time; `images` is this device's part, a view."""
+    """Runs on all eight devices at the same time. `images` is this device's part, a view."""
     return WHITE - images
 
 
 def step(replica, images):
-    """Runs on the replica: the output still reads as all images."""
+    """Runs on the replica. The output can still be read as one array of all images."""
     split = replica.split_to_logical_devices(images, [1, 2, 4, 1])
     return replica.run_on_devices(model, (split,))
 
 
-# Topology.from_host() is that of this machine's CPUs, however many there are.
+# Topology.from_host() would return a topology with this machine's CPUs.
 topology = Topology([1, 2, 2, 2], [[(0, y, z, core) for y in (0, 1) for z in (0, 1) for core in (0, 1)]])
 assignment = DeviceAssignment.build(topology, computation_shape=[1, 2, 2, 2], num_replicas=1)
 images = np.arange(4 * 4 * 8 * 3, dtype=np.int32).reshape(4, 4, 8, 3)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training loop that tf.distribute documents. Run as `training_loop.py [REPLICAS]` (2).
+"""The custom training loop from the tf.distribute documentation. Run it as `training_loop.py [REPLICAS]` (default 2).
 
-It learns on which side of a line a point lies (squared hinge loss), and prints loss and accuracy after each epoch, and
-at last the bits of what it learned: those of examples/training_loop.c, which computes the same in the same order.
+It learns on which side of a line a point lies (squared hinge loss). It prints the loss and accuracy of each epoch and
+finally the bits of the weights, which equal those of examples/training_loop.c because all sums use the same order.
 """
 
 import sys
@@ -17,27 +17,27 @@ LEARNING_RATE = np.float32(2)
 
 
 def add_in_order(terms):
-    """Their sum from left to right; np.sum() adds in pairs."""
+    """Sums from left to right. np.sum() adds pairwise."""
     return np.cumsum(terms, dtype=np.float32)[-1] if len(terms) else np.float32(0)
 
 
 def train_step(replica, points, labels, weights, accuracy):
-    """On every replica, on its part of the batch."""
+    """Runs on every replica with its part of the batch."""
     w = weights.component(replica.id)
     z = w[0] * points[:, 0] + w[1] * points[:, 1] + w[2]
     side = np.where(labels != 0, np.float32(1), np.float32(-1))
-    missing = np.where(side * z < 1, 1 - side * z, np.float32(0))  # the squared hinge loss
+    missing = np.where(side * z < 1, 1 - side * z, np.float32(0))  # squared hinge loss
     slope = LEARNING_RATE / GLOBAL_BATCH * (-side * missing)
     step = [add_in_order(slope * points[:, 0]), add_in_order(slope * points[:, 1]), add_in_order(slope)]
 
-    # The variable's aggregation is SUM: every copy moves by all replicas' steps together.
+    # The variable's aggregation is SUM: libdist adds the changes of all replicas and applies the sum to every copy.
     replica.assign(weights, np.array(step, np.float32), Assign.SUB)
     accuracy.update(replica, (z > 0).astype(np.int32), labels)
     return libdist.average_loss(replica, missing * missing, global_batch_size=GLOBAL_BATCH)
 
 
 def make_dataset(strategy):
-    """Points of the square [-1, 1) x [-1, 1); the label says which lie above the line."""
+    """Points in the square [-1, 1) x [-1, 1). The label tells which side of the line a point is on."""
     random, numbers = 1, []
     for _ in range(2 * EXAMPLES):
         random = (random * 1664525 + 1013904223) & 0xFFFFFFFF
@@ -48,7 +48,7 @@ def make_dataset(strategy):
 
 
 def main(replicas):
-    """Trains."""
+    """Trains and prints the results."""
     with Strategy(replicas) as strategy:
         with strategy.scope():
             weights = strategy.variable(np.zeros(3, np.float32), name="weights", aggregation=Aggregation.SUM)

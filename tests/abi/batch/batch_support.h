@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batchers, and a decoder whose items are sentences: what several of the tests of batches use.
+ * Batchers, and a decoder whose items are sentences. Several tests of batches use them.
  */
 #ifndef TESTS_ABI_BATCH_SUPPORT_H
 #define TESTS_ABI_BATCH_SUPPORT_H

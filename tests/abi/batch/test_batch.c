@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches: who is in a step, when it begins, and who joins and leaves between steps.
+ * Batches: which items a step contains, when a step starts, and how items join and leave between steps.
  */
 #include "tests/abi/batch/batch_support.h"
 #include "tests/abi/clock.h"

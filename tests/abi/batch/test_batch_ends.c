@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches: partial results, how items end, and everything at once.
+ * Batches: partial results, how items end, and a combination of everything.
  */
 #include "tests/abi/batch/batch_support.h"
 #include "tests/abi/clock.h"

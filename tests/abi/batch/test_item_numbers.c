@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the metrics say of items and steps: how many, how they ended, how many a step had, how long they took.
+ * The metrics of items and steps: how many items there were, how they ended, how many a step had, and how
+ * long they took.
  */
 #include "tests/abi/batch/batch_support.h"
 #include "tests/abi/clock.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that do not return, though an item of theirs was to end: their replicas get other threads, and all items of the
- * instance end. What the step has it keeps until it comes back: the items' states, and the instance's.
+ * Steps that do not return although one of their items was due to end. Their replicas get new threads, and
+ * all items of the instance end. Until the step returns, it keeps what it uses: the state of the items and of
+ * the instance.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/batch/batch_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strategies that share a budget, and what dist_explain() says of it.
+ * Strategies that share a budget, and what dist_explain() prints about it.
  */
 #ifndef TESTS_ABI_BUDGET_SUPPORT_H
 #define TESTS_ABI_BUDGET_SUPPORT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * budget.h: who waits for threads of a budget, what ends the wait, and that all is given back.
+ * budget.h: which calls wait for threads of a budget, what ends the wait, and that all threads are released.
  */
 #include "tests/abi/budget/budget_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * budget.h: what begins inside a function that libdist has called takes no threads, so that nothing waits for itself. All budgets
- * have one thread here; where the rule fails, nothing returns, and the test's time limit tells.
+ * budget.h: calls from inside a callback take no threads from the budget, so nothing waits for itself. All
+ * budgets here have one thread. If the rule is violated, the test hangs and runs into its time limit.
  */
 #include "tests/abi/budget/budget_support.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of checkpoint.h share: a folder of the test's own, files of any bytes,
- * variables.
+ * Support for the tests of checkpoint.h: a temporary folder, files with arbitrary bytes, and variables.
  */
 #ifndef TESTS_ABI_CHECKPOINT_SUPPORT_H
 #define TESTS_ABI_CHECKPOINT_SUPPORT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints: what is saved under one strategy is loaded under any other, bit for bit.
+ * Checkpoints: a checkpoint saved under one strategy can be loaded under any other, bit for bit.
  */
 #include "checkpoint_support.h"
 

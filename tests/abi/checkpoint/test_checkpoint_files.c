@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints as files: what the safetensors library wrote is read bit for bit, what libdist writes is what
- * the format says byte for byte, and paths and arguments that are none are refused with nothing left behind.
+ * Checkpoints as files: libdist reads files written by the safetensors library bit for bit, and its own files
+ * match the format byte for byte. It rejects invalid paths and arguments without leaving files behind.
  *
- *   test_checkpoint_files data/library.safetensors      the tests
- *   test_checkpoint_files write|read FILE               for checkpoint.py, which does the same by the library
+ *   test_checkpoint_files data/library.safetensors      runs the tests
+ *   test_checkpoint_files write|read FILE               for checkpoint.py, which does the same with the
+ * library
  */
 #include "checkpoint_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that are not what they should be: cut, changed, made up. Each is an error that names the tensor and
- * what is wrong with it, and no variable changes.
+ * Invalid files: truncated, modified and made-up ones. Each causes an error that names the tensor and the
+ * problem, and no variable changes.
  */
 #include "checkpoint_support.h"
 

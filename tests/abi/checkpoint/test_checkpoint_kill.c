@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saving that does not come to its end: the process is killed, or the disk takes no more. The file at the
- * path is whole at every moment, the old one or the new one.
+ * Saving that is interrupted, because the process is killed or the disk is full. At every moment, the path
+ * holds a complete file, either the old or the new one.
  */
 #include "checkpoint_support.h"
 

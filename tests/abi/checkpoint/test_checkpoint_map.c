@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors in the memory of their file: the same bits as those that are read, one memory for all who ask, and files that are
- * replaced, cut, changed or laid out as they like.
+ * Tensors mapped from a file: they have the same bits as tensors that are read, and all users share the same
+ * memory. Files that are replaced, truncated, changed, or laid out in an unusual way.
  */
 #include "checkpoint_support.h"
 

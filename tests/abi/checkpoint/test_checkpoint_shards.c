@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints that are an index and shards: what is in the folder, and indexes that are not what they should be.
+ * Checkpoints that consist of an index and shards: the files in the folder, and invalid indexes.
  */
 #include "checkpoint_support.h"
 

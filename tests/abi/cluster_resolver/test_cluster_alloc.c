@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every request for memory of specs and resolvers is refused once: a status, and nothing stays behind.
+ * Rejects every memory request of cluster specs and resolvers once. Each time, the call returns an error
+ * status and leaks nothing.
  */
 #include "../alloc_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resolvers of what starts the processes: the steps of Slurm, and the pods of Kubernetes. One thread, which may set
- * variables.
+ * Resolvers for launchers: Slurm steps and Kubernetes pods. Everything runs on one thread, so the tests can
+ * set environment variables.
  */
 #include "../resolver_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resolvers: what is given counts before the environment; TF_CONFIG, unions, the host's own. One thread, which may set
- * variables.
+ * Resolvers: options take precedence over the environment; TF_CONFIG, unions and host resolvers. Everything
+ * runs on one thread, so the tests can set environment variables.
  */
 #include "../resolver_support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A strategy of each of several sizes, on two kinds of threads in turn, for all tests of a program.
+ * Strategies of several sizes, alternately on libdist threads and host threads, for all tests of a program.
  */
 #ifndef TESTS_ABI_SIZES_H
 #define TESTS_ABI_SIZES_H

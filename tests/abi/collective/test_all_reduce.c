@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * all_reduce: the same bits as a plain fold from left to right, whatever the size, the number
- * of replicas, how crowded they are, and the host's floating-point environment.
+ * all_reduce: the bits of the result equal those of a plain fold from left to right for every size, number of
+ * replicas, load of the machine, and floating-point environment of the host.
  */
 #include "tests/abi/common.h"
 

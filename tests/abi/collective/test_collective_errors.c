@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is refused: arguments that are wrong by themselves, which the caller alone is told and
- * which spoil no run, and replicas that disagree in any field, who all get one report that names the culprit.
+ * Rejected calls. Only the caller receives the error for an invalid argument, and the run can continue. If
+ * replicas disagree in a field, all of them receive the same report, which names the culprit.
  */
 #include "tests/abi/recipe.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collectives beside all_reduce: broadcast, barrier, merge_call, parallel_for, and what all of
- * them refuse.
+ * Collectives other than all_reduce: broadcast, barrier, merge_call and parallel_for, and the arguments that
+ * all of them reject.
  */
 #include "tests/abi/common.h"
 

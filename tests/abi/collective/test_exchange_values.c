@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_all_reduce_value() and dist_all_gather_value(): nests travel as one list and keep their structure.
+ * dist_all_reduce_value() and dist_all_gather_value(): nested values are exchanged as one list and keep their
+ * structure.
  */
 #include "tests/abi/common.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fault matrix: one replica does something wrong in one collective, on every kind of thread. Every caller
- * returns, with one report that names the culprit; buffers may be freed at once; the next run works; no
- * thread is left behind.
+ * The fault matrix: one replica makes a mistake in one collective, on every kind of thread. Every caller
+ * returns with the same report, which names the culprit. Afterwards, buffers can be freed immediately, the
+ * next run works, and no thread is left behind.
  */
 #include "tests/abi/common.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replicas that lay out their tensors differently, or bring parts of which some are small and some are not: whichever
- * way a collective goes, it is the same for all.
+ * Replicas with differently laid out tensors, or with contributions of which only some are small. All
+ * replicas must choose the same algorithm for the collective.
  */
 #include "tests/abi/common.h"
 

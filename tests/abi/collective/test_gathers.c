@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The collectives that move bits: all_gather, gather_to_root, broadcast, scatter_from_root,
- * all_to_all, permute. Every axis, even and uneven parts, members with nothing, any layout in memory.
+ * The collectives that move data: all_gather, gather_to_root, broadcast, scatter_from_root, all_to_all and
+ * permute. Covers every axis, even and uneven parts, members without data, and any memory layout.
  */
 #include "sizes.h"
 #include "tests/abi/recipe.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups: collectives of some replicas while others do something else, what is reported of
- * them, and members that wait for each other in different groups.
+ * Groups: collectives of some replicas while others do something else, their reports, and members that wait
+ * for each other in different groups.
  */
 #include "tests/abi/recipe.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the bits of a sum depend on. REPRODUCIBLE: on the contributions alone, however they are
- * dealt over replicas, and they are those of the exact sum rounded. ORDERED: on the order of replicas, and on
- * nothing else that a program or a machine may vary.
+ * Tests which inputs determine the bits of a sum. REPRODUCIBLE sums depend only on the contributions, however
+ * they are distributed over replicas, and equal the rounded exact sum. ORDERED sums depend on the order of
+ * replicas and on nothing else that varies between programs or machines.
  */
 #include "tests/abi/common.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Wherever a tensor comes in that is written, two of its elements must not have one address; wherever one
- * comes in at all, its strides must not reach out of the address space. Views that are read may repeat an
- * element.
+ * Two elements of an output tensor must not have the same address, and the strides of any tensor must not
+ * exceed the address space. Inputs may be views that repeat an element.
  */
 #include "tests/abi/common.h"
 #include "tests/abi/dlpack.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_reduce_apply(): gradients are those of the all_reduce oracle, and each step on them is
- * done here once more, operation by operation. Bits are compared.
+ * dist_reduce_apply(): the gradients equal those of the all_reduce oracle. The test repeats each optimizer
+ * step operation by operation and compares bits.
  */
 #include "tests/abi/recipe.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The collectives that reduce: all of them against plain loops, with any layout in memory,
- * several contributions from a replica, weights, the host's own operator, and outputs that lie among each
- * other.
+ * Compares all reducing collectives with plain loops: any memory layout, several contributions per replica,
+ * weights, host operators, and interleaved outputs.
  */
 #include "sizes.h"
 #include "tests/abi/recipe.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * all_reduces that repeat an earlier call, and are not checked again: the results are the same as the first time, and so
- * are the reports where a peer brings something else.
+ * all_reduces that repeat an earlier call, whose arguments libdist does not check again. The results are the
+ * same as the first time, and so are the reports if a peer passes something different.
  */
 #include "tests/abi/common.h"
 

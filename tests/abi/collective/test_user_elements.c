@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An operator of the host's whose elements are larger than the tensors': structs as bytes,
- * or as numbers. It gets whole ones, wherever a tensor is cut, and every byte is what a plain loop gives.
+ * A host operator whose elements are larger than those of the tensors: structs as bytes or as numbers. The
+ * operator receives only complete elements, wherever libdist splits a tensor, and every byte equals that of a
+ * plain loop.
  */
 #include "tests/abi/common.h"
 

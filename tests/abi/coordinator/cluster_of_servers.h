@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parameter servers and workers of this process, over loopback, and a coordinator of theirs.
+ * Parameter servers, workers and their coordinator in one process, over loopback.
  */
 #ifndef TESTS_ABI_COORDINATOR_CLUSTER_OF_SERVERS_H
 #define TESTS_ABI_COORDINATOR_CLUSTER_OF_SERVERS_H

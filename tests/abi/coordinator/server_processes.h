@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parameter servers and workers that are processes of the test's own program: each says "serves", runs until its coordinator
- * ends, and then says how that was. The test, or another process of it, is the coordinator.
+ * Parameter servers and workers as processes that run the test's own program. Each prints "serves", runs
+ * until its coordinator ends, and then prints the result. The coordinator is the test or another of its
+ * processes.
  */
 #ifndef TESTS_ABI_COORDINATOR_SERVER_PROCESSES_H
 #define TESTS_ABI_COORDINATOR_SERVER_PROCESSES_H

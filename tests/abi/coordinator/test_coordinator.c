@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A coordinator, parameter servers and workers of one process, over loopback. test_coordinator_processes.c has those of others.
+ * A coordinator, parameter servers and workers in one process, over loopback. test_coordinator_processes.c
+ * tests them as separate processes.
  */
 #include "cluster_of_servers.h"
 

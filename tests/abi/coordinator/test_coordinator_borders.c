@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How coordinators begin and end: what is refused and why, and who hears of the end.
+ * How coordinators start and end: what is rejected and why, and which processes learn of the end.
  */
 #include "cluster_of_servers.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parameter servers and workers that are killed, stopped, started again, and strangers; a coordinator that is killed. What
- * closures count is exact, whatever happens.
+ * Parameter servers and workers that are killed, suspended and restarted; strangers; and a coordinator that
+ * is killed. The effects of closures are counted exactly, whatever happens.
  */
 #include "../certificates_support.h"
 #include "server_processes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a coordinator and its servers tell: traces, and the metrics of the strategy.
+ * The traces of a coordinator and its servers, and the metrics of the strategy.
  */
 #include "cluster_of_servers.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Variables on parameter servers: where they lie, how they are read, changed by whatever way, saved and restored.
+ * Variables on parameter servers: their placement, reading, all ways of updating them, saving and restoring.
  */
 #include "cluster_of_servers.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of cross_replica.h share: values of every dtype, made from and compared with plain numbers.
+ * Support for the tests of cross_replica.h: values of every dtype, created from and compared with plain
+ * numbers.
  */
 #ifndef REDUCE_SUPPORT_H
 #define REDUCE_SUPPORT_H

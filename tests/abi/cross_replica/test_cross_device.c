@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cross-device operations: TensorFlow's kinds give the same bits; an operator, functions and a strategy of
- * the host's own are used where they are to be.
+ * Cross-device operations: TensorFlow's kinds produce the same bits. libdist uses a host's operator,
+ * functions and strategy where it should.
  */
 #define _POSIX_C_SOURCE 200112L /* NOLINT(bugprone-reserved-identifier): posix_memalign() in strict C11 */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_reduce() of what is no plain per-replica tensor: indexed slices, variables, texts,
- * nests.
+ * dist_reduce() of values other than per-replica tensors: indexed slices, variables, strings and nested
+ * values.
  */
 #include "reduce_support.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What reductions from outside take, where their results go, and what they refuse.
+ * Reductions in the cross-replica context: the inputs that they accept, the destinations of their results,
+ * and the inputs that they reject.
  */
 #include "reduce_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Updates with named arguments and results, from outside and from inside replicas; the
- * contexts they see; gathers and broadcasts from outside.
+ * Updates with keyword arguments and results, from the cross-replica context and from inside replicas; the
+ * contexts in which they run; gathers and broadcasts from the cross-replica context.
  */
 #include "reduce_support.h"
 

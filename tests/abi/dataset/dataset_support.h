@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of dataset.h share: what a batch should look like, and a refused request for memory.
+ * Support for the tests of dataset.h: expected batches, and rejected memory requests.
  */
 #ifndef TESTS_ABI_DATASET_SUPPORT_H
 #define TESTS_ABI_DATASET_SUPPORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets of tensors in memory (dataset.h): who gets which rows, in which order, and what is
- * refused.
+ * Datasets of tensors in memory (dataset.h): which replica gets which rows, in which order, and which
+ * arguments are rejected.
  */
 #include "dataset_support.h"
 

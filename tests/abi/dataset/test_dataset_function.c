@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets that a function makes (dataset.h): how batches are dealt, how the last step ends, options
- * and errors; and what all datasets can be asked: optional batches, a reduced pass, what batches are like.
+ * Datasets created by a function (dataset.h): how batches are distributed, how the last step ends, options
+ * and errors. Also functions of all datasets: optional batches, reducing a pass, and the specs of batches.
  */
 #include "dataset_support.h"
 

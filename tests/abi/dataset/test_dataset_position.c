@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Positions of passes (dataset.h): a pass that is left at any step and continued there gives what it
- * would have given, whatever the source, the order and the batches; also with another batch size or number of
- * replicas.
+ * Positions in a pass (dataset.h): if a pass stops at any step and is resumed there, it yields the same
+ * elements as an uninterrupted one. This holds for all sources, orders and batches, and also if the batch
+ * size or the number of replicas changes.
  */
 #include "dataset_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets that several workers read together (dataset.h): every example exactly once, in pieces
- * whose sizes add up, by elements, files and batches; and what is refused.
+ * Datasets that several workers read together (dataset.h), sharded by elements, files or batches: every
+ * example is read exactly once, in parts whose sizes add up. Also rejected arguments.
  */
 #include "dataset_support.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets whose elements a callback makes (dataset.h): stacking and splitting of lists and
- * dictionaries, errors that come from another thread, ends before the end, and a host that runs out of
- * memory.
+ * Datasets whose elements come from a callback (dataset.h): stacking and splitting lists and dictionaries,
+ * errors on another thread, early ends, and hosts that run out of memory.
  */
 #include "dataset_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elements that are more than tensors (dataset.h): texts and objects of the host's, nothing, tuples,
- * ragged and sparse tensors; and a host that runs out of memory in all of it.
+ * Elements other than tensors (dataset.h): strings, host objects, none, tuples, ragged and sparse tensors.
+ * Also hosts that run out of memory with any of them.
  */
 #include "dataset_support.h"
 

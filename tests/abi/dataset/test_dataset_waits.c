@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sources for whose elements runs wait (dataset.h): a source must wait for no run itself, and a run that
- * waits for a source ends all the same.
+ * Runs that wait for a source's next element (dataset.h): a source must not wait for a run itself, and a run
+ * that waits for a source can still be ended.
  */
 #include "tests/abi/clock.h"
 #include "tests/abi/gate.h"

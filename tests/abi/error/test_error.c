@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Version and errors: the latest error as text and as fields, per thread.
+ * The version, and errors: the last error as text and as fields, per thread.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_has_feature(): 1 only if the feature works now. The arguments are what this build has: grpc=1 gloo=0 ...
+ * dist_has_feature(): returns 1 only if the feature works. The arguments describe this build: grpc=1 gloo=0
+ * ...
  */
 #include "tests/abi/common.h"
 

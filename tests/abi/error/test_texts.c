@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever bytes a host puts into tags, messages and keys, texts that come out are UTF-8 without control
- * characters, and lines where lines are promised. What is a name must be one.
+ * Whatever bytes a host passes in tags, messages and keys, libdist emits UTF-8 without control characters,
+ * and single lines if it promises lines. Names must be valid.
  */
 #include "tests/abi/common.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_executor: the host's threads help with loops, or not, or late. And dist_strategy_options.helper_threads: without it a
- * strategy on threads of the host starts none.
+ * dist_executor: host threads help with loops, do not help, or help late. Also
+ * dist_strategy_options.helper_threads: if it is 0, a strategy on host threads starts no threads.
  */
 #include "tests/abi/common.h"
 #include "tests/abi/gate.h"

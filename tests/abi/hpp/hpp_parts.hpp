@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What test_hpp_parts.cpp calls: the same program in translation units that see different parts of dist.hpp.
+// The functions that test_hpp_parts.cpp calls: the same program in translation units that see different parts
+// of dist.hpp.
 #pragma once
 
 namespace parts {

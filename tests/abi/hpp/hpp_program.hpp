@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program of the baseline alone, for each translation unit of test_hpp_parts: included behind dist.hpp.
+// A program that uses only the baseline. Each translation unit of test_hpp_parts includes it after dist.hpp.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that includes all of dist.hpp, and later, in another header of its own say, the baseline alone.
+// A program that includes all of dist.hpp and later, for example in another header, only the baseline.
 // clang-format off
 #define DIST_EXPERIMENTAL
 #include <dist/dist.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of dist.hpp share. cmocka's asserts run on the test's own thread alone: functions of
-// replicas throw instead, by require(), which ends the run and fails the test.
+// Support for the tests of dist.hpp. cmocka's asserts work only on the test's own thread. Replica functions
+// call require() instead, which throws an exception that ends the run and fails the test.
 #ifndef TESTS_ABI_HPP_SUPPORT_HPP
 #define TESTS_ABI_HPP_SUPPORT_HPP
 

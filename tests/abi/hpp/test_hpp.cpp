@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ face: objects end themselves, errors are exceptions, and an exception of the host's own arrives as
-// itself.
+// The C++ interface: destructors release objects, errors are exceptions, and exceptions of the host arrive
+// unchanged.
 #include <dist/dist.hpp>
 
 #include <setjmp.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp where memory runs out: each allocation of C++'s fails in turn, on whichever thread. What is thrown
-// is std::bad_alloc or an error RESOURCE_EXHAUSTED, and nothing is left behind: no memory of C++'s, nor of
-// the library's.
+// dist.hpp without memory: each C++ allocation fails in turn, on any thread. The result is std::bad_alloc or
+// an error RESOURCE_EXHAUSTED, and neither C++ nor the library leaks memory.
 #include "hpp_support.hpp"
 
 #include <cstdlib>

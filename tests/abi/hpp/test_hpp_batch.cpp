@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: requests that are answered together, step by step.
+// dist.hpp: requests that are answered in batches, step by step.
 #include "hpp_support.hpp"
 
 #include <poll.h>

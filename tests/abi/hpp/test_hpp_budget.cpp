@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: budgets that strategies share, and loops on threads of the host's.
+// dist.hpp: budgets that strategies share, and loops on host threads.
 #include "hpp_support.hpp"
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: every collective with its options, groups, and operators of the host's; and that a collective on
-// a vector, an array or a tensor_list allocates nothing.
+// dist.hpp: every collective with its options, groups, and host operators. A collective on a vector, an array
+// or a tensor_list must not allocate memory.
 #include "hpp_support.hpp"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: servers and their coordinator, where libdist-grpc.so is built; what needs none of it, where it is not.
+// dist.hpp: servers and their coordinator. Without libdist-grpc.so, only the parts that do not need it.
 #include "hpp_support.hpp"
 
 #include <unistd.h>

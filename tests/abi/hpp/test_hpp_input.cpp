@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: datasets of tensors, functions and files, passes and their positions, and what sources throw.
+// dist.hpp: datasets of tensors, functions and files, passes and their positions, and exceptions from
+// sources.
 #include "hpp_support.hpp"
 
 #include <numeric>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: names, what strategies are and tell about themselves, metrics, losses, checkpoints, and preemption.
+// dist.hpp: names, properties and descriptions of strategies, metrics, losses, checkpoints, and preemption.
 #include "hpp_support.hpp"
 
 #include <unistd.h>

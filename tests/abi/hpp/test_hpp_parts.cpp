@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Translation units that see different parts of dist.hpp are one program: its classes are the same in all of them. This one
-// asks for the rest after the baseline.
+// Translation units that see different parts of dist.hpp can be linked into one program: its classes are the
+// same in all of them. This one includes the baseline first and the rest later.
 // clang-format off
 #include <dist/dist.hpp>
 #define DIST_EXPERIMENTAL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: methods of other processes, where libdist-grpc.so is built; what needs none of it, where it is not.
+// dist.hpp: methods of other processes. Without libdist-grpc.so, only the parts that do not need it.
 #include "hpp_support.hpp"
 
 #include <atomic>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: runs with arguments and results, deadlines, host threads, and what becomes of exceptions on the
-// way.
+// dist.hpp: runs with arguments and results, deadlines, host threads, and exceptions in each of them.
 #include "hpp_support.hpp"
 
 #include <atomic>

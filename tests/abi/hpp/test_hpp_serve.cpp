@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: requests, each on one free replica, and what instances have.
+// dist.hpp: requests, each of which runs on one idle replica, and the state of instances.
 #include "hpp_support.hpp"
 
 #include <poll.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: values and nests of them, reductions and gathering from outside, cross-device operations, and
-// functions of the host's in their place.
+// dist.hpp: values and nested values, reductions and gathering in the cross-replica context, cross-device
+// operations, and host functions that replace them.
 #include "hpp_support.hpp"
 #include "tests/abi/dlpack.h"
 

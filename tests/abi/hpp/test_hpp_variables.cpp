@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: variables, from outside and inside replicas, their updates, scopes and drift.
+// dist.hpp: variables in the cross-replica context and inside replicas, updates, scopes and drift.
 #include "hpp_support.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: versions of something that is replaced while replicas read it.
+// dist.hpp: versions of an object that is replaced while replicas read it.
 #include "hpp_support.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: work that is begun or planned, fused optimizer steps, and merge calls.
+// dist.hpp: asynchronous and planned work, fused optimizer steps, and merge calls.
 #include "hpp_support.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of values and variables: every kind, every dtype, numbers that read back as the same bits, cut
- * where it would be long, the same in every locale.
+ * The text form of values and variables: every kind and dtype, numbers that can be parsed back to the same
+ * bits, truncation of long values, and the same text in every locale.
  */
 #include "tests/abi/common.h"
 

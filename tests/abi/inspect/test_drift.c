@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_variable_check_drift(): which copy of a variable is no longer as the others, and from which element
- * on.
+ * dist_variable_check_drift(): which copy of a variable differs from the others, and from which element on.
  */
 #include "tests/abi/alloc_support.h"
 

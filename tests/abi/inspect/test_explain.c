@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_explain(): three lines of summary, then named groups of details.
+ * dist_explain(): three lines of summary, followed by named groups of details.
  */
 #include "tests/abi/mesh_support.h"
 

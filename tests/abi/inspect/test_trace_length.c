@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_strategy_options.recorded_events: a trace has as many events of each replica as it says, memory is taken as they
- * come, and what may not be is refused.
+ * dist_strategy_options.recorded_events: it limits the events of each replica in a trace, memory is allocated
+ * as events arrive, and invalid values are rejected.
  */
 #include "tests/abi/alloc_support.h"
 

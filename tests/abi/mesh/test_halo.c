@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles and what surrounds them: every place of the result is compared with the whole tensor, for
- * every edge, on grids of several shapes, also with halos wider than tiles; then what is refused.
+ * Halo exchange: compares every element of the result with the whole tensor, for every kind of edge, on grids
+ * of several shapes, also with halos wider than tiles. Also rejected arguments.
  */
 #include "tests/abi/mesh_support.h"
 

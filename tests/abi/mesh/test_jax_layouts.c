@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * topology.h beside JAX: what each of eight devices has of an array under NamedSharding, as recorded by
- * data/record_jax_layouts.py, which also says what its lines are.
+ * Compares topology.h with JAX: the part of an array that each of eight devices has under a NamedSharding.
+ * data/record_jax_layouts.py recorded the parts and describes the file format.
  *
  *   test_jax_layouts data/jax_layouts.txt
  *
- * A NamedSharding in libdist's words: the array is partitioned into as many parts as the axes of each
- * dimension have devices, and the device whose places along them are t has tile t. Axes that no dimension is
- * split over change nothing: devices along them have the same part.
+ * In libdist's terms, a NamedSharding partitions each dimension into as many parts as its axes have devices,
+ * and a device with the positions t along these axes has tile t. Axes that split no dimension have no effect:
+ * all devices along them have the same part.
  */
 #include "tests/abi/mesh_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The mesh strategy: what it is made from, what is refused, and that all else is as with the
- * mirrored one.
+ * The mesh strategy: how it is created, which arguments it rejects, and that it otherwise behaves like the
+ * mirrored strategy.
  */
 #include "tests/abi/mesh_support.h"
 

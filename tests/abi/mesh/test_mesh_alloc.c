@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When the host's allocator has nothing left: every request of a mesh strategy's life is refused
- * once. Nothing is lost, and nobody hangs.
+ * A host allocator without memory: every request in the life of a mesh strategy is rejected once. Nothing
+ * leaks or hangs.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/mesh_support.h"

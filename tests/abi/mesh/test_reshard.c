@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors divided anew: from every kind of partition to every other, each element and the bytes
- * told beforehand.
+ * Resharding: from every kind of partition to every other one. Checks each element and the predicted number
+ * of bytes.
  */
 #include "tests/abi/mesh_support.h"
 

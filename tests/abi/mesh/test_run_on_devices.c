@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions on the logical devices of a replica: what each sees, what they give together, and how
- * they end when one of them, another replica, or the caller ends them.
+ * Functions on the logical devices of a replica: their inputs, their combined result, and how they end when
+ * one of them, another replica, or the caller ends them.
  */
 #include "tests/abi/clock.h"
 #include "tests/abi/mesh_support.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors divided over the logical devices of a replica: they still read as the whole, and every
- * device's shard is a view of it.
+ * Tensors split over the logical devices of a replica: they can still be read as a whole, and every device's
+ * shard is a view of it.
  */
 #include "tests/abi/mesh_support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of metrics share: updates as data, who makes which of them.
+ * Support for tests of metrics: updates as data, and their distribution over replicas.
  */
 #ifndef TESTS_ABI_METRIC_SUPPORT_H
 #define TESTS_ABI_METRIC_SUPPORT_H

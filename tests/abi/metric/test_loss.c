@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A replica's share of a loss: dist_average_loss() and dist_scale_regularization_loss() give what tf.nn's two
- * helpers give, on every number of replicas.
+ * A replica's share of a loss: dist_average_loss() and dist_scale_regularization_loss() return what the two
+ * functions of tf.nn return, for every number of replicas.
  */
 #include "tests/abi/common.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Metrics: the sum, mean or accuracy over whatever the replicas added, under every strategy, to the bit the
- * same however the same numbers are dealt out.
+ * Metrics: the sum, mean or accuracy over the updates of all replicas, under every strategy. The bits do not
+ * depend on how the same numbers are distributed.
  */
 #include "metric_support.h"
 

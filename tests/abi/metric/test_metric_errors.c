@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Metrics refuse what does not fit, and add nothing of it; each function keeps to its context; a refused
- * request for memory is a status.
+ * Metrics reject invalid updates without adding any part of them. Each function works only in its context,
+ * and a rejected memory request causes an error status.
  */
 #include "metric_support.h"
 #include "tests/abi/alloc_support.h"

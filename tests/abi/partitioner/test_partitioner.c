@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Partitioners, and which rows each part of a divided dimension has.
+ * Partitioners, and the rows in each part of a partitioned dimension.
  */
 #include "../common.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Methods of other processes: servers and clients of this one, over loopback. test_rpc_processes.c has those of others.
+ * Methods of other processes: servers and clients in this process, over loopback. test_rpc_processes.c uses
+ * separate processes.
  */
 #include "../common.h"
 

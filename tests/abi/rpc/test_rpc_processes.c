@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Methods of a server that is another process: it is killed, stopped, started again, and speaks TLS.
+ * Methods of a server in another process: it is killed, suspended and restarted, and it uses TLS.
  */
 #include "../certificates_support.h"
 #include "../processes_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Methods of other processes: names, addresses and strangers that are refused.
+ * Methods of other processes: rejected names, addresses and strangers.
  */
 #include "../common.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callback in C++ that breaks its promise and throws. Nothing unwinds across the ABI of a run.
+// A C++ callback that violates its contract and throws. The exception must not unwind through the C ABI.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cancel objects: what a signal ends, and all that it does not. Works, logical devices and runs
- * inside merge functions are in test_cancel_inside.c.
+ * Cancel objects: what a signal ends and what it does not. test_cancel_inside.c covers works, logical
+ * devices, and runs inside merge functions.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/gate.h"

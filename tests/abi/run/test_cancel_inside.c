@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cancel objects inside runs: collectives that wait, are under way or planned; logical devices;
- * runs inside merge functions.
+ * Cancel objects inside runs: collectives that wait, are in progress or are planned; logical devices; runs
+ * inside merge functions.
  */
 #include "tests/abi/gate.h"
 #include "tests/abi/mesh_support.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose a replica's handle is: of the thread that its function runs on, and of no other; how another thread
- * takes its place; and that only who has entered leaves.
+ * A replica handle belongs to the thread that runs the replica's function. Other threads cannot use it;
+ * another thread can take over with attach; and only a thread that has entered can leave.
  */
 #include "tests/abi/mesh_support.h"
 #include "tests/abi/replica_calls.h"

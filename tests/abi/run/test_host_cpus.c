@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads of the host that share a CPU: dist_explain() tells, dist_strategy_options.move_host_threads moves them, and
- * where they may run is in the host's hand all the time.
+ * Host threads that share a CPU: dist_explain() reports it, dist_strategy_options.move_host_threads makes
+ * libdist move them, and the host controls at all times where they may run.
  *
- * The test stands between libdist and sched_setaffinity(), so that it sees every change that libdist makes; its own ones
- * go by.
+ * The test intercepts sched_setaffinity(), so that it sees every change that libdist makes. Its own calls
+ * bypass the interception.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads of the host as replicas: entering, leaving, and what goes wrong between the two.
+ * Host threads as replicas: entering, leaving, and errors in between.
  */
 #include "tests/abi/clock.h"
 #include "tests/abi/gate.h"

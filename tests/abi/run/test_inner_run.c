@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs inside merge functions: their replicas are others than those that wait.
+ * Runs inside merge functions. Their replicas are different from the ones that wait.
  */
 #include "tests/abi/clock.h"
 

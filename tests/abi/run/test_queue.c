@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Several callers of one strategy: first come, first served.
+ * Several callers of one strategy are served in order of arrival.
  */
 #include "tests/abi/common.h"
 #include "tests/abi/gate.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running replicas: whose thread, whose error, and what must not go on inside or after a run.
+ * Runs: the thread of each replica, the reported error, and operations that must fail in or after a run.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs with arguments and results, and with a deadline of their own.
+ * Runs with arguments, results and a deadline.
  */
 #include "tests/abi/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scopes: which strategy and replica a thread is with, and what is refused where.
+ * Scopes: the current strategy and replica of a thread, and the operations that each context rejects.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hosts that wait for no request: what has ended arrives in completions, or is told by a function.
+ * Hosts that do not wait for requests: a completion queue or a callback reports each completed request.
  */
 #include "tests/abi/serve/serve_support.h"
 

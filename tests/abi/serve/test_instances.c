@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instances: their state from opening to closing, threads of the host's, and the end of a strategy with requests
- * under way.
+ * Instances: their state from opening to closing, host threads, and destroying a strategy with requests in
+ * progress.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/clock.h"

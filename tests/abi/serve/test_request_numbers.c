@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the metrics and the trace say of requests: how many, how they ended, how long they took, and which they were.
+ * Requests in the metrics and the trace: their number, how they ended, how long they took, and which ones
+ * they were.
  */
 #include "tests/abi/clock.h"
 #include "tests/abi/metrics_support.h"

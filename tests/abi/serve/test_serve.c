@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests: on which replica, in which order, beside what, and how they end.
+ * Requests: the replica that runs them, their order, what runs at the same time, and how they end.
  */
 #include "tests/abi/clock.h"
 #include "tests/abi/serve/serve_support.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests, runs, cancel objects and deadlines, all at once: each request that was accepted ends once.
+ * Requests, runs, cancel objects and deadlines, all at the same time: each accepted request ends exactly
+ * once.
  */
 #include "tests/abi/serve/serve_support.h"
 

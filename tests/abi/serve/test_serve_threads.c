@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests where threads end inside functions, and where several threads begin at once.
+ * Requests whose functions end their thread, and several threads that submit at the same time.
  */
 #include "tests/abi/serve/serve_support.h"
 

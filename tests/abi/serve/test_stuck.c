@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions that do not return, though they were told to: their replicas get other threads, on which runs and requests go
- * on, and what the function has it keeps until it comes back. And free instances, which sleep.
+ * Functions that do not return when they should. Their replicas get new threads, on which runs and requests
+ * continue, while the function keeps what it uses until it returns. Also idle instances, which sleep.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/clock.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_strategy_options.cpus: where a strategy's threads may be, and that its caller is left where it is.
+ * dist_strategy_options.cpus: the CPUs on which a strategy's threads may run. The caller's own affinity does
+ * not change.
  */
 #include "tests/abi/common.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CPUs that a process may use: how many replicas they make by default, and what a mask that
- * changes later does. `test_cpus one` is the same on one CPU alone: Meson runs it under taskset.
+ * The CPUs available to a process: they determine the default number of replicas. Also a mask that changes
+ * later. `test_cpus one` runs the same tests on a single CPU; Meson starts it with taskset.
  */
 #include "tests/abi/common.h"
 

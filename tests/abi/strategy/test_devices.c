@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The devices of strategies, what a strategy says of itself, communication options, and the names
- * of enumerators.
+ * The devices of strategies, the properties that a strategy reports, communication options, and names of
+ * enumerators.
  */
 #include <ctype.h>
 #include "tests/abi/common.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DIST_PLACEMENT_CORES: which CPUs library threads are kept on, beside other strategies' and by a device
- * assignment.
+ * DIST_PLACEMENT_CORES: the CPUs to which libdist pins its threads, also next to other strategies and with a
+ * device assignment.
  */
 #include "tests/abi/mesh_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_strategy_shutdown(): strategies end whatever their replicas do, and leave nothing behind once
- * those are back.
+ * dist_strategy_shutdown(): a strategy ends whatever its replicas do, and leaves nothing behind once they
+ * have returned.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/gate.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strategies: kinds, widths, options of other versions, and ending them.
+ * Strategies: kinds, numbers of replicas, options structs of other versions, and destruction.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_strategy_options.numerics: what sums are made in where their own options do not say.
+ * dist_strategy_options.numerics: the numerics of sums whose own options do not set any.
  */
 #include "tests/abi/variable/variable_support.h"
 

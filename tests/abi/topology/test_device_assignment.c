@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device assignments, the documented ones and wrong ones. Recordings of TensorFlow
- * (tests/golden) and random meshes (tests/property) have the others.
+ * Device assignments: the documented ones and invalid ones. tests/golden compares others with recordings of
+ * TensorFlow; tests/property uses random meshes.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which part of a tensor each logical device has.
+ * The part of a tensor that each logical device has.
  */
 #include "tests/abi/common.h"
 

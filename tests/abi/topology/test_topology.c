@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Topologies by hand, from bytes and of the host; what is where in them.
+ * Topologies from coordinates, from bytes and from the host, and queries on them.
  */
 #include "tests/abi/common.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tuples, texts, nothing, the host's objects and composites, made, passed through runs and
- * refused.
+ * Tuples, strings, none, host objects and composites: created, passed through runs, and rejected.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of what a function makes, component by component.
+ * Values that a function creates, component by component.
  */
 #include "tests/abi/common.h"
 

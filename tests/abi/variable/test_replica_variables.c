@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Variables inside replicas: assigned by value, read, made there, and used by the wrong run.
+ * Variables inside replicas: assigned by value, read, created, and used by the wrong run.
  */
 #include "variable_support.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of variables, changed from outside and inside the replicas, against plain loops.
+ * Updates of single rows of variables, from the cross-replica context and from replicas, compared with plain
+ * loops.
  */
 #include "variable_support.h"
 

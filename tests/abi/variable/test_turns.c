@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Variables that are read and written from outside while others run: each waits its turn, so that nobody sees
- * half of a value; and where there is nothing to wait for.
+ * Variables that one thread reads and writes from the cross-replica context while others run: calls take
+ * turns, so none sees a partly written value. Also calls that need not wait.
  */
 #include "tests/abi/common.h"
 

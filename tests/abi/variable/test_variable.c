@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Variables, through libdist.so, and cross_replica.h's dist_update().
+ * Variables, through libdist.so, and dist_update() of cross_replica.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>

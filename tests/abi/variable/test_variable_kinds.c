@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a variable is by strategy and options, and reading and assigning it from outside.
+ * The kinds of variables that strategies and options produce, and reading and assigning them in the
+ * cross-replica context.
  */
 #include "variable_support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of variable.h share: strategies of every kind, variables of f32, and what they hold.
+ * Support for the tests of variable.h: strategies of every kind, f32 variables, and their contents.
  */
 #ifndef TESTS_ABI_VARIABLE_SUPPORT_H
 #define TESTS_ABI_VARIABLE_SUPPORT_H

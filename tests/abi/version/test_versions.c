@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Versions: all of a run see the same one, to its end, whatever is published meanwhile: replicas, their logical devices,
- * runs inside merge functions, requests.
+ * Versions: all parts of a run (replicas, logical devices, runs inside merge functions) and of a request see
+ * the same version until it ends, whatever is published in the meantime.
  */
 #include "tests/abi/mesh_support.h"
 #include "tests/abi/serve/serve_support.h"

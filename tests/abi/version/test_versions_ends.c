@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Versions: where each is released, once, and what is in the way: runs that are left at a deadline, threads of the host's
- * that do not come, no memory, a fork.
+ * Versions: each one is released exactly once. Covers obstacles: runs abandoned at a deadline, host threads
+ * that do not arrive, lack of memory, and a fork.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/clock.h"

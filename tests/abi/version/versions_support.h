@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models that are published as versions: each says its number in many places, and knows whether it is still there.
+ * Models that are published as versions. Each stores its number in many places and knows whether it still
+ * exists.
  */
 #ifndef TESTS_ABI_VERSIONS_SUPPORT_H
 #define TESTS_ABI_VERSIONS_SUPPORT_H

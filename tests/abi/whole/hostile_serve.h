@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fixture's instances, completions and batchers, made when a call needs them. hostile_support.h includes it.
+ * The fixture's instances, completions and batchers, created when a call needs them. hostile_support.h
+ * includes this file.
  */
 #ifndef TESTS_ABI_WHOLE_HOSTILE_SERVE_H
 #define TESTS_ABI_WHOLE_HOSTILE_SERVE_H

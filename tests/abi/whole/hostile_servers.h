@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fixture's servers and their coordinator, made when a call needs them: a parameter server with the fixture's variable, and
- * a worker. hostile_support.h includes it.
+ * The fixture's servers and their coordinator, created when a call needs them: a parameter server with the
+ * fixture's variable, and a worker. hostile_support.h includes this file.
  */
 #ifndef TESTS_ABI_WHOLE_HOSTILE_SERVERS_H
 #define TESTS_ABI_WHOLE_HOSTILE_SERVERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Valid arguments for the calls of test_hostile.c: an object of each kind, callbacks that do nothing, and
- * arrays. Made anew for every call, in a child process that is thrown away: nothing is ended here.
+ * arrays. Each call gets new ones in a child process, which exits without destroying them.
  */
 #ifndef TESTS_ABI_HOSTILE_SUPPORT_H
 #define TESTS_ABI_HOSTILE_SUPPORT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of host threads on painted stacks: looked at afterwards is how far below the frame that makes the
- * calls the paint is gone. What libdist.so calls counts too: the C library, oneTBB, the dynamic linker at a
- * first call.
+ * Runs of host threads on painted stacks. Afterwards, the test measures how far below the calling frame the
+ * paint has been overwritten. This includes stack used by code that libdist.so calls: the C library, oneTBB,
+ * and the dynamic linker on a first call.
  */
 #ifndef TESTS_ABI_STACK_SUPPORT_H
 #define TESTS_ABI_STACK_SUPPORT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every request for memory fails once, from creating a strategy to ending it: a status or success each time,
- * nothing leaked, and what failed works when it is tried again. The same for threads, by a limit on address
- * space.
+ * Every memory request from the creation of a strategy to its destruction fails once. Each time, the result
+ * is an error status or success, nothing leaks, and a retry of the failed call works. The same for threads,
+ * with a limit on the address space.
  */
 #include "tests/abi/alloc_support.h"
 

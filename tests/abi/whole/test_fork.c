@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forked children, which have no thread but the one that forked: every function gives an error there, inside
- * a replica's function too, whatever comes back comes back with one, and destroy functions take what they are
- * given.
+ * Forked children, which have only the thread that forked. Every function returns an error there, also inside
+ * a replica's function; all output parameters are set accordingly; and destroy functions accept their
+ * handles.
  */
 #include <signal.h>
 #include <sys/wait.h>

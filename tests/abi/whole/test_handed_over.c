@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a callback hands over with a failing status is released, once. And what a thread is given at its end,
- * by destructors of its own data, ends with it too.
+ * An object that a callback returns together with an error status is released exactly once. Objects that a
+ * thread receives while it ends, in destructors of thread-specific data, are released with the thread.
  */
 #include "tests/abi/common.h"
 

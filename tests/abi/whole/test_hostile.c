@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every function with arguments that nobody means: numbers at the ends of their types, NULL in each pointer,
- * counts of arrays that no memory holds. Whatever is given, a call returns: nothing crashes, hangs or is
- * thrown, and a call that fails says why in UTF-8. hostile.py writes the calls from the headers.
+ * Every function with unreasonable arguments: numbers at the limits of their types, NULL for each pointer,
+ * and array sizes that no memory can hold. Every call must return; none may crash, hang or throw, and a call
+ * that fails must set a UTF-8 message. hostile.py generates the calls from the headers.
  *
- * The calls of one function are made in a child process, so that one that dies is seen and named.
+ * The calls of one function run in a child process, so that a crash is detected and attributed.
  */
 #include "hostile_support.h"
 

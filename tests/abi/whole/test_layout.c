@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The numbers that programs are compiled with: every constant, and the size and offsets of every public
- * struct on 64-bit systems. They never change: layout.txt has them.
+ * The numbers that are compiled into programs: every constant, and the size and offsets of every public
+ * struct on 64-bit systems. They must never change. layout.txt lists them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What collectives and fused steps need of a host thread's stack.
+ * The stack that collectives and fused steps need on a host thread.
  * @every collective function in this file but barrier, all_reduce_value, all_gather_value, merge_call,
  * replica_assign, replica_assign_value, replica_scatter, halo_exchange, reshard: those are not measured
  */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What error reports, and calls of a replica that are no collectives on tensors, need of a host thread's
- * stack.
+ * The stack that error reports, and replica functions other than tensor collectives, need on a host thread.
  */
 #include "stack_support.h"
 #include "tests/abi/gate.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What halo exchange, resharding and loops need of a host thread's stack, their error reports too.
+ * The stack that halo exchange, resharding and loops need on a host thread, including their error reports.
  */
 #include "stack_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Planned work: rounds of one list, whole or tensor by tensor in any order, in packs of any size,
- * without an allocation; what ends a plan, and calls that it refuses.
+ * Planned work: rounds of one list, started as a whole or tensor by tensor in any order, in packs of any
+ * size, without allocating memory. Also how a plan ends, and calls that it rejects.
  */
 #include "work_support.h"
 

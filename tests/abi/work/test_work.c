@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work: collectives that are under way while their members do something else. Results are those of
- * the oracle, whoever waits in whichever order, on any kind of thread, beside blocking collectives.
+ * Work: collectives that run while their members do something else. The results equal those of the oracle,
+ * for any order of waiting, on any kind of thread, and next to blocking collectives.
  */
 #include "work_support.h"
 

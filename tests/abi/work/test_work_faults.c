@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work, where something goes wrong: members that come for other things, in another order, late,
- * never, or not to the end; cancelling; no memory. Everyone is told the same, nobody hangs, nothing is
- * touched afterwards, and the next run is clean.
+ * Work with faults: members that call a different collective, in another order, late, or never, or that do
+ * not finish; cancellation; lack of memory. All members receive the same report, nothing hangs, no buffer is
+ * used afterwards, and the next run works.
  */
 #include "work_support.h"
 

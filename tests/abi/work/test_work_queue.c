@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work: any number of it under way. A thousand of each collective wait for a peer that comes late;
- * where they may take no more memory, who issues another waits, within its deadline.
+ * Work: any number of collectives in progress. A thousand of each kind wait for a late peer. At the memory
+ * limit, a member that issues another one waits until its deadline.
  */
 #include "work_support.h"
 

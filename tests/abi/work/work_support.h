@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collectives as works: issued with descriptions that are gone when the call returns, and brought to their
- * end in one of several ways.
+ * Collectives as works. The descriptions passed to a call are invalid after it returns, and the works are
+ * completed in one of several ways.
  */
 #ifndef TESTS_ABI_WORK_SUPPORT_H
 #define TESTS_ABI_WORK_SUPPORT_H

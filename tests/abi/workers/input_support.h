@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of datasets over several workers share: a program that passes over one, and what its replicas get.
+ * Support for the tests of datasets over several workers: a program that iterates over a dataset, and what
+ * its replicas receive.
  */
 #ifndef TESTS_ABI_WORKERS_INPUT_SUPPORT_H
 #define TESTS_ABI_WORKERS_INPUT_SUPPORT_H

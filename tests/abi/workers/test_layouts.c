@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * However replicas are divided among workers, collectives give the bits of one process with all of them, and refuse what
- * that refuses: every dtype, operator, collective and class of sizes, in every order of summation.
+ * However replicas are distributed over workers, collectives produce the same bits as a single process with
+ * all replicas, and reject the same calls. Covers every dtype, operator, collective, class of sizes, and
+ * order of summation.
  *
- * DIST_TEST_SEED says what is drawn: elements, weights, contributions, divisions, lists.
+ * DIST_TEST_SEED seeds the random choices: elements, weights, contributions, distributions and lists.
  */
 #include "../layouts_support.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums depend on the contributions and their order, and REPRODUCIBLE ones not even on that: not on how many replicas and
- * workers bring them. And sixteen workers of one replica each are sixteen replicas of one process.
+ * Sums depend only on the contributions and their order (REPRODUCIBLE sums not even on their order), not on
+ * the number of replicas and workers that contribute them. Sixteen workers with one replica each equal
+ * sixteen replicas in one process.
  *
- * DIST_TEST_SEED says what is drawn.
+ * DIST_TEST_SEED seeds the random choices.
  */
 #include "../layouts_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Preemption: a notice on any worker makes all of them save between the same two runs and end, and the next start goes on
- * from there.
+ * Preemption: after a notice on any worker, all workers save between the same two runs and end. The next
+ * start resumes from there.
  */
 #include "../clock.h"
 #include "../workers_support.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that are processes on this machine, which reach each other by gRPC: they compute what one process with all
- * replicas does, and whatever happens to one of them, the others come back and name it.
+ * Worker processes on this machine that communicate by gRPC. They compute the same as one process with all
+ * replicas. Whatever happens to one of them, the others return and name it.
  */
 #include "../processes_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that are processes, each with a certificate of its own; between two generations all get others, of another
- * authority. openssl(1) makes them.
+ * Worker processes, each with its own certificate. Between two generations, all of them get new certificates
+ * from a different authority. openssl(1) creates them.
  */
 #include "../processes_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints of workers that are processes: worker 0 alone writes, whatever paths the others name, and what it wrote goes
- * on in any layout of processes and replicas as if nobody had stopped.
+ * Checkpoints of worker processes: only worker 0 writes, whatever paths the others pass, and its file can be
+ * loaded in any layout of processes and replicas without affecting the results.
  */
 #include "../processes_support.h"
 

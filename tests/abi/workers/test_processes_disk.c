@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A disk that is full when a job of processes saves: all workers fail with the words of worker 0, which writes, nothing is
- * left in its folder but the checkpoint that was there, and the job goes on.
+ * A full disk when a job of processes saves: all workers fail with the message of worker 0, which writes.
+ * Only the previous checkpoint remains in its folder, and the job continues.
  */
 /* unshare() */
 #ifndef _GNU_SOURCE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that are processes, whose addresses have names that nobody knows when they start, as those of pods that are not
- * scheduled yet. The names are those of a DNS server of the test's own, in namespaces of its own.
+ * Worker processes whose host names cannot be resolved when they start, like those of pods that have not been
+ * scheduled yet. The test runs its own DNS server in separate namespaces.
  */
 /* unshare() */
 #ifndef _GNU_SOURCE

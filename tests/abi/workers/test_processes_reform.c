@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that are processes go on without those that die, and with those that are started again: training that is killed
- * at random comes to the bits of training that is not.
+ * Worker processes continue without workers that die and with workers that restart. Training that is killed
+ * at random times ends with the same bits as uninterrupted training.
  */
 #include "../processes_support.h"
 

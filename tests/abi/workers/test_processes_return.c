@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who comes back to a job that has re-formed, or not: worker 0 in another start, a worker with other replicas, one that stood
- * still. Each worker does what it is told, a letter at a time, and says what came of it.
+ * Workers that return to a job that has or has not re-formed: worker 0 after a restart, a worker with a
+ * different number of replicas, and one that was suspended. Each worker executes a script of single letters
+ * and prints the results.
  */
 #include "../processes_support.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever strangers do at the ports of a job's workers while it computes, it goes on, and its data are right.
+ * Strangers connect to the ports of a job's workers and send arbitrary data while the job computes. It
+ * continues with correct data.
  */
 #include "../processes_support.h"
 

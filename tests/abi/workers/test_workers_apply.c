@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fused steps of strategies of several workers: those of one process.
+ * Fused steps of strategies with several workers equal those of a single process.
  */
 #include "../workers_support.h"
 

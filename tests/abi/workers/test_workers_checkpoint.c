@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints of several workers: all take part, worker 0 writes, and any layout of replicas reads.
+ * Checkpoints of several workers: all of them take part, worker 0 writes, and any layout of replicas can read
+ * the file.
  */
 #include "../workers_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_variable_check_drift() over several workers, where copies need not be equal, and where the workers do not agree on
- * what they check, or one is late, lost, cancelled or without memory.
+ * dist_variable_check_drift() over several workers: variables whose copies may differ, workers that check
+ * different variables, and workers that are late, lost, cancelled or out of memory.
  */
 #include "../alloc_support.h"
 #include "../clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of some replicas of several workers: what is reported where their members disagree, leave, fail, are late or
- * cancelled, or a worker is lost. Everybody returns, and reports have the numbers that the cluster gives.
+ * Groups of some replicas of several workers: the reports if members disagree, leave, fail, are late or are
+ * cancelled, or if a worker is lost. All calls return, and reports use global replica numbers.
  */
 #include "../layouts_support.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of some replicas of several workers: collectives in groups of every shape, several at a time, and how workers
- * make a group together, or do not.
+ * Groups of some replicas of several workers: collectives in groups of every shape, several at the same time,
+ * and creating a group on all workers, with and without errors.
  *
- * DIST_TEST_SEED says what is drawn: collectives, their tensors and numerics.
+ * DIST_TEST_SEED seeds the random choices: collectives, their tensors and numerics.
  */
 #include "../layouts_support.h"
 

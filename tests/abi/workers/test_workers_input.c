@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets over several workers: which rows whose replicas get.
+ * Datasets over several workers: which rows each worker's replicas receive.
  */
 #include "input_support.h"
 

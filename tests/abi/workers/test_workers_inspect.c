@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_variable_check_drift() over several workers: every worker is told what one process with all replicas says, field by
- * field.
+ * dist_variable_check_drift() over several workers: every worker receives the same result as a single process
+ * with all replicas, field by field.
  */
 #include "../workers_support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strategies of several workers in one process: who is who, runs with collectives over all replicas, what happens
- * when workers do not agree, leave, fail, are late or cannot be reached; and that they are usable again.
+ * Strategies with several workers in one process: their numbering, runs with collectives over all replicas,
+ * and workers that disagree, leave, fail, are late or cannot be reached. Afterwards, they are usable again.
  */
 #include "../mesh_support.h"
 #include "../workers_support.h"

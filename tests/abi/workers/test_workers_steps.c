@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets over several workers: that all workers make the same steps, and what happens where one cannot.
+ * Datasets over several workers: all workers take the same number of steps. Also workers that cannot take a
+ * step.
  */
 #include "input_support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces, counters and the table of who comes last, of several workers: they name global replicas and workers, and all
- * workers name the one that is late. workers_trace.py runs this program as `test_workers_trace trace` and puts together
- * what each worker prints.
+ * Traces, counters and statistics of late replicas over several workers. They use global numbers of replicas
+ * and workers, and all workers name the same late one. workers_trace.py runs this program as
+ * `test_workers_trace trace` and combines the output of the workers.
  */
 #include "../workers_support.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cross-replica context over several workers: what reduces, gathers, and reads or writes variables. One program is
- * played in every layout of four replicas; what it writes down is on every worker what one process writes down.
+ * The cross-replica context over several workers: functions that reduce, gather, read or write variables. The
+ * same program runs in every layout of four replicas; its output on every worker must equal that of a single
+ * process.
  */
 #include "../workers_support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asynchronous and planned collectives over several workers: packs, a thousand under way, going on while replicas compute,
- * and what happens when a worker leaves, fails, is late, comes for something else, is cancelled or lost. That they have
- * the bits of one process is in test_layouts.c.
+ * Asynchronous and planned collectives over several workers: packs, a thousand collectives in progress, and
+ * progress while replicas compute. Also workers that leave, fail, are late, call a different collective, are
+ * cancelled or lost. test_layouts.c checks that the bits equal those of a single process.
  */
 #include "../workers_support.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An all_reduce by hand over a barrier: between two meetings each thread sums its slice of all tensors into all of them.
+// A hand-written all_reduce on top of a barrier: between two barriers, each thread sums its slice of all
+// tensors into all of them.
 #pragma once
 
 #include <cstring>

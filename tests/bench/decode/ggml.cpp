@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama.cpp's barrier, and fused slices over it.
+// llama.cpp's barrier, with fused slices on top of it.
 #include "tests/bench/decode/fused.hpp"
 
 extern "C" {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama.cpp's own barrier, out of its source as it is, without OpenMP; of that file the linker keeps nothing else.
+// llama.cpp's own barrier, compiled from its unmodified source without OpenMP. The linker drops everything
+// else in that file.
 #include "ggml-cpu/ggml-cpu.c"
 
 struct ggml_threadpool* decode_threadpool(int threads) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_bench_decode: what a split model's tokens cost in all_reduces, beside what inference engines have for it, with all CPUs and
-// under a quota below the number of threads.
+// dist_bench_decode: the cost of all_reduces per token in a split model, compared with inference engines,
+// with all CPUs and with a CPU quota below the number of threads.
 #include <algorithm>
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A control group whose processes get so many CPUs' time together, as containers do: cgroup v1 or v2.
+// A control group that limits the total CPU time of its processes, as containers do: cgroup v1 or v2.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sides' turns: a process each time.
+// Runs the sides in turn, each time as a new process.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a good programmer writes in twenty lines: a barrier that spins, and fused slices.
+// What a good programmer would write in twenty lines: a spinning barrier, and fused slices.
 #include "tests/bench/decode/fused.hpp"
 
 int main(int argc, char** argv) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every side of dist_bench_decode does: tokens, each of some all_reduces of bf16[4096]; a member writes its whole tensor
-// before each and reads it all afterwards, as the layers of a split model do. A side is a program of its own:
+// The work of every side of dist_bench_decode: tokens, each with several all_reduces of bf16[4096]. A member
+// writes its whole tensor before each one and reads it afterwards, like the layers of a split model. Each
+// side is a separate program:
 //
-//     decode_SIDE MEMBERS REDUCES SECONDS      prints "@tokens COUNT SECONDS CPU_SECONDS", or ends with another status than 0
+//     decode_SIDE MEMBERS REDUCES SECONDS      prints "@tokens COUNT SECONDS CPU_SECONDS", or fails
 //
-// REDUCES: of a token.
+// REDUCES is the number of all_reduces per token.
 #pragma once
 
 #include <sched.h>

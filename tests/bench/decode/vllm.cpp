@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vLLM's all_reduce in shared memory, out of its source as it is: members are processes. ../peers/torch_shim/ stands for
-// what it uses of PyTorch.
+// vLLM's all_reduce in shared memory, compiled from its unmodified source. Members are processes.
+// ../peers/torch_shim/ replaces the parts of PyTorch that it uses.
 #include "cpu/shm.cpp"
 
 #include <signal.h>

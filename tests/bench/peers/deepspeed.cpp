@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSpeed's all_reduce in shared memory, out of its source as it is: what its inference_all_reduce() does below PyTorch.
+// DeepSpeed's all_reduce in shared memory, compiled from its unmodified source: the part of
+// inference_all_reduce() below PyTorch.
 #include <sys/statvfs.h>
 
 #include "tests/bench/peers/shm.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All make the collective in question and a barrier, then the first again, then another one; the guilty rank
-// waits until its peers are inside the second.
+// All ranks call the collective under test and a barrier, then the collective again, then a different one.
+// The guilty rank waits until its peers are inside the second call.
 #include "tests/bench/peers/fault.hpp"
 
 #include <fcntl.h>

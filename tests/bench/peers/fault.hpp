@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fault matrix, as far as a library can express it: the last rank does one thing wrong in one collective,
-// and every rank writes down what became of its calls.
+// The fault matrix, as far as a library can express it: the last rank makes one mistake in one collective,
+// and every rank records the results of its calls.
 //
-// With the faults of one process, or those of processes, which are for peers whose ranks are processes.
+// It supports the faults of a single process, or the faults of processes for peers whose ranks are processes.
 //
 //   faults: can FAULT COLLECTIVE           peer: @yes  or  @no WHY
-//   faults: fault FAULT COLLECTIVE FOLDER  peer: @begun RANK...  those that will write what they saw
+//   faults: fault FAULT COLLECTIVE FOLDER  peer: @begun RANK...  the ranks that will write their observations
 //
-// A rank appends lines to FOLDER/RANK, so that what it saw outlives it: "EVENT MICROSECONDS WORDS", by the
-// monotonic clock. "here PID" comes first; then "inside" before the call in question, or "cause" by the
-// guilty one, or by who waits, ahead of time, where the cause is its deadline; "back" with "right", "wrong" (no error, though not what all meant) or "error MESSAGE"; "next"
-// in the same way, of one more collective that all who are left make well.
+// A rank appends lines to FOLDER/RANK, so that they survive it: "EVENT MICROSECONDS WORDS", in monotonic
+// time. "here PID" comes first. "inside" precedes the call under test. The guilty rank writes "cause"; if the
+// cause is a deadline, the waiting rank writes it in advance. "back" follows the call, with "right", "wrong"
+// (no error, but an unintended result) or "error MESSAGE". "next" reports likewise on another, correct
+// collective of all remaining ranks.
 #pragma once
 
 #include <optional>

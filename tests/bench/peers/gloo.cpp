@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gloo over TCP on loopback, the only transport that it has between processes of one host, with each of its
+// Gloo over TCP on loopback, its only transport between processes of one machine, with each of its
 // algorithms. Its ranks are forked processes or threads.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>

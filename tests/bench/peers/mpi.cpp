@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any MPI, a process a rank: started by its own launcher, placed as that does by default.
+// Any MPI implementation, with one process per rank, started by its own launcher with default placement.
 #include "tests/bench/peers/mpi.hpp"
 
 #include <cstdio>

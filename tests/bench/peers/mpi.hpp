@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of any MPI, whether its ranks are processes or threads.
+// One rank of any MPI implementation. Ranks may be processes or threads.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1  // the bindings for C++ that MPI dropped

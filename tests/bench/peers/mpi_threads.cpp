@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPICH 5's thread communicators: the ranks are threads of one process, as libdist's replicas are.
+// MPICH 5's thread communicators: the ranks are threads of one process, like libdist's replicas.
 #include <pthread.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intel's oneCCL on the host's CPUs, a process a rank, over the Intel MPI that it comes with.
+// Intel's oneCCL on CPUs, with one process per rank, over its bundled Intel MPI.
 #include <mpi.h>
 
 #include <oneapi/ccl.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the protocol. A name that a table prints may have blanks and is no word: hence a list each.
+// Names that a table prints may contain blanks, so they are stored in lists instead of words.
 #include "tests/bench/peers/protocol.hpp"
 
 #include <algorithm>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dist_bench and a peer's process say to each other: one line each way, its words separated by tabs.
+// The protocol between dist_bench and a peer's process: one line in each direction, with words separated by
+// tabs.
 //
-//   peer:   @ready NAME FORM...            once; a form is a way of using the library, "" its only one
+//   peer:   @ready NAME FORM...            once; a form is a way to use the library, "" if there is only one
 //   bench:  measure FORM OPERATION DTYPE BYTES LAYOUT PACE ITERATIONS BATCHES
-//   peer:   @times MICROSECONDS...  or  @no WHY (it has no such thing)  or  @failed WHY (a wrong result)
+//   peer:   @times MICROSECONDS...  or  @no WHY (not supported)  or  @failed WHY (a wrong result)
 //
-//   bench:  quit                           or the end of the pipe, which not every launcher hands on
+//   bench:  quit                           or the end of the pipe, which some launchers do not forward
 //
-// A peer answers a command that it does not know with @no. Between two commands all of its threads sleep.
-// Lines that do not begin with @ are its libraries' own and skipped.
+// A peer answers unknown commands with @no. Between two commands, all of its threads sleep. The bench ignores
+// lines that do not begin with @: they come from the peer's libraries.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What engines of inference have as an all_reduce in shared memory, as a peer: in place, by ranks that are forked processes of
-// one thread each. Their sources are compiled as they are; torch_shim/ stands for what they use of PyTorch.
+// Adapts all_reduces of inference engines in shared memory: in place, with forked processes of one thread
+// each as ranks. Their sources are compiled unmodified; torch_shim/ replaces the parts of PyTorch that they
+// use.
 #pragma once
 
 #include <signal.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a peer, whatever library makes them: processes that a launcher started, forked ones, or
-// threads. Rank 0 talks with dist_bench; the others sleep on a socket of rank 0's, not in their library,
-// which may spin.
+// The ranks of a peer with any library: processes started by a launcher, forked processes, or threads. Rank 0
+// talks with dist_bench. The others sleep on a socket of rank 0, not inside the library, which may spin.
 #pragma once
 
 #include <functional>

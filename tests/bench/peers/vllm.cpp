@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vLLM's all_reduce in shared memory, out of its source as it is.
+// vLLM's all_reduce in shared memory, compiled from its unmodified source.
 #include "tests/bench/peers/shm.hpp"
 
 #include "cpu/shm.cpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_bench_serve: requests and batches: what libdist itself costs, and what waits for what.
+// dist_bench_serve: the overhead of requests and batches in libdist, and how they delay each other.
 #include <algorithm>
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of dist_bench_serve: each measures one thing that serve.h or batch.h promises, and says what it may come to.
+// The rows of dist_bench_serve. Each measures a promise of serve.h or batch.h and states its limit.
 #pragma once
 
 #include <cstdio>

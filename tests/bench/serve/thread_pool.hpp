@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a good programmer writes instead of dist_submit() in twenty lines: threads that take functions from one queue.
+// What a good programmer would write in twenty lines instead of dist_submit(): threads that take functions
+// from a queue.
 #pragma once
 
 #include <condition_variable>

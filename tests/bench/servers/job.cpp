@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server is the program once more: a process that has used gRPC cannot fork one.
+// Each server is a new instance of the program, because a process that has used gRPC cannot fork one.
 #include "tests/bench/servers/job.hpp"
 
 #include <fcntl.h>

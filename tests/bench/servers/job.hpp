@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parameter server, a worker and their coordinator, a process each on loopback. Plain gRPC's server is in the parameter
-// server's process, and its client in the coordinator's, which is this one.
+// A parameter server, a worker and their coordinator, each a process on loopback. The plain gRPC server runs
+// in the parameter server's process, and its client in the coordinator's, which is this one.
 #pragma once
 
 #include <sys/types.h>

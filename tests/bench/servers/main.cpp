@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_bench_servers: variables of a parameter server pushed and pulled, and closures a second, beside unary calls of plain gRPC
-// and peers, in turns of one run.
+// dist_bench_servers: pushing and pulling variables of a parameter server, and closures per second, next to
+// unary calls of plain gRPC and next to peers, in turns of the same run.
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit: what a good programmer writes in twenty lines for one variable. A unary call of plain gRPC that copies the bytes
-// into or out of memory that is there.
+// The limit: what a good programmer would write in twenty lines for one variable. A unary call of plain gRPC
+// copies the bytes into or out of existing memory.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line for libdist and one for each library beside it, of its fastest form.
+// Prints a line for libdist and one for the fastest form of each peer.
 #include "tests/bench/servers/report.hpp"
 
 #include <algorithm>

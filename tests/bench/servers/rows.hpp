@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows, and the turns of one run: libdist's and plain gRPC's calls one after the other, then the peers' of as many.
+// The rows, and the turns of a run: calls of libdist and plain gRPC alternate, followed by the same number of
+// calls of each peer.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_bench_split: a model that is split over logical devices, beside ONNX Runtime with as many threads, in turns of one run.
+// dist_bench_split: a model that is split over logical devices, next to ONNX Runtime with the same number of
+// threads, in turns of the same run.
 #include <cstdio>
 #include <exception>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two lines for one device and thread, two for two, and the collectives' share.
+// Prints two lines for one device and thread, two for two of them, and the collectives' share of the time.
 #include "tests/bench/split/report.hpp"
 
 #include <algorithm>

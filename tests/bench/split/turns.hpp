@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An encoder's passes: on libdist's logical devices, and ONNX Runtime's on as many threads.
+// Passes of an encoder: on libdist's logical devices, and on the same number of ONNX Runtime threads.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gRPC alone does between the same processes: streams of bytes between worker 0 and each other one, without a copy on
-// either side, each worker's thread driving its own ends.
+// The raw speed of gRPC between the same processes: streams of bytes between worker 0 and every other worker,
+// without a copy on either side. Each worker's thread drives its own ends.
 #pragma once
 
 #include <memory>

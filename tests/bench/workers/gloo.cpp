@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two algorithms of its newer functions, out of place as libdist's sums are, and two of its older classes, which have one
-// buffer and so sum in place: their turns are cut, that no sum leaves the type's range.
+// Two algorithms of Gloo's newer functions work out of place, as libdist does. Two of its older classes have
+// a single buffer and sum in place; their turns are shortened so that no sum leaves the type's range.
 #include "tests/bench/workers/gloo.hpp"
 
 #include <gloo/allreduce.h>

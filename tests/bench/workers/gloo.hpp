@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gloo's own allreduce, over its tcp transport on loopback between the same processes. Where the build has no Gloo there is
-// none: no_gloo.cpp.
+// Gloo's own allreduce, over its tcp transport on loopback between the same processes. If the build does not
+// find Gloo, no_gloo.cpp replaces it.
 #pragma once
 
 #include <memory>

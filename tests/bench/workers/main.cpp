@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_bench_workers: all_reduce of workers that are processes, of one replica each, beside what else there is between the
-// same processes, in turns.
+// dist_bench_workers: all_reduce of worker processes with one replica each, next to the alternatives between
+// the same processes, in turns.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The build has found no Gloo.
+// Used if the build does not find Gloo.
 #include "tests/bench/workers/gloo.hpp"
 
 namespace bench {

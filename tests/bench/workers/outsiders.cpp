@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A turn is what libdist's is, operations in a row, out of place; but of who is slow, as with more ranks than CPUs one that
-// spins is, fewer.
+// A turn consists of the same operations as libdist's, one after another, out of place. A slow peer makes
+// fewer of them, for example one that spins with more ranks than CPUs.
 #include "tests/bench/workers/outsiders.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers that are programs of their own, with a rank for each worker: their turns, which are made while all workers wait.
+// Peers that are separate programs, with one rank per worker. All workers wait during their turns.
 #pragma once
 
 #include <sys/types.h>

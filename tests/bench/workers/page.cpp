@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meetings on a futex: who waits sleeps, and takes nothing from whose turn it is.
+// Barriers on a futex. A waiting process sleeps and takes no CPU time from the process whose turn it is.
 #include "tests/bench/workers/page.hpp"
 
 #include <linux/futex.h>

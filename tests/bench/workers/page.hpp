@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of one benchmark share: what is measured, where they meet, and the times.
+// The memory that the processes of a benchmark share: the current measurement, a barrier, and the times.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line for libdist and one for each library beside it, at each size; the file has every form and every round.
+// Prints a line for libdist and one for each peer at each size. The file contains every form and every round.
 #include "tests/bench/workers/report.hpp"
 
 #include <cstdio>

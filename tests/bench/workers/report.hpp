@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table, and the file.
+// The table and the file.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only times of one round are divided: what disturbs a round disturbs all its turns.
+// Ratios are taken only between times of the same round, because a disturbance affects all turns of its
+// round.
 #include "tests/bench/workers/results.hpp"
 
 #include <algorithm>

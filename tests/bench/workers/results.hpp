@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came of the turns: times of each side at each size, and libdist's beside the others'.
+// The results of the turns: the times of each side at each size, and libdist's compared with the others.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each is this program again, with TF_CONFIG and the page. They are a process group, so that waiting for them takes no other
-// child's end.
+// Each worker is a new instance of this program, with TF_CONFIG and the shared page. The workers form a
+// process group, so that waiting for them does not reap other children.
 #include "tests/bench/workers/start.hpp"
 
 #include <fcntl.h>

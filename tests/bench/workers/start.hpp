@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workers as processes: started and waited for.
+// Starts the worker processes and waits for them.
 #pragma once
 
 #include <sys/types.h>

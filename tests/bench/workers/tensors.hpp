@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one worker contributes, and what must come out.
+// The contributions of one worker, and the expected result.
 #pragma once
 
 #include <cmath>

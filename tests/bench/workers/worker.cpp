@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdist and bare streams are made here; Gloo has a file of its own.
+// Creates libdist and the bare streams. Gloo has a separate file.
 #include "tests/bench/workers/worker.hpp"
 
 #include <sys/mman.h>

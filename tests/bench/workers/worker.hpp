@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker: a process of one replica, which takes its turns of all sides.
+// A worker: a process with one replica that takes its turns in all sides.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorded cases of a directory: each *.json is one area. Read whole and checked before anything runs;
-// what is not of the format throws Malformed, which names the file.
+// The recorded cases of a directory: each *.json file is one area. Files are read and checked completely
+// before anything runs. An invalid file causes the exception Malformed, which names it.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which areas there are, and who replays them.
+// The areas, and the function that replays each of them.
 #pragma once
 
 #include <span>

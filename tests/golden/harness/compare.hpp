@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether libdist's answer is the recorded one: dtypes, shapes, kinds and bits exactly, errors by kind.
+// Compares libdist's answer with the recorded one: dtypes, shapes, kinds and bits exactly, errors by kind.
 //
-// C has no Python numbers, so that a recorded one is the scalar of that value: an integer of any integer
-// dtype, a float of f32 or f64 (rounded to it), a bool. Texts are texts, whether a Python string or a tensor;
-// a tensor of several is a list of them. Not compared: the names of Python's classes (a variable's, an
-// object's) and of a named tuple's fields; how long the calls and the processes of workers took.
+// C has no Python numbers, so a recorded Python number matches a scalar of the same value: an integer of any
+// integer dtype, a float of f32 or f64 (rounded to it), or a bool. Python strings and string tensors are both
+// strings; a tensor of several strings is a list of them. The following are not compared: the names of Python
+// classes (of variables and objects) and of named tuple fields, and the durations of calls and of worker
+// processes.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of what differs on purpose: differences.md, read as it stands there.
+// The list of intentional differences, read from differences.md.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of tensors: as recorded in JSON, as libdist's memory, and as numbers. Conversions of its own,
-// so that an error in libdist's would be seen.
+// The elements of tensors: as recorded in JSON, in libdist's memory, and as numbers. The conversions are
+// independent of libdist's, so that an error there would be detected.
 #pragma once
 
 #include <dist/types.h>

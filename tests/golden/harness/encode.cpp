@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay's outcome: libdist's values in the recorded form.
+// The outcome of a replay: converts libdist's values to the recorded form.
 #include "elements.hpp"
 #include "replay.hpp"
 #include "state.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which status of libdist says what an exception of the recorded program says: the one table. Texts are not
-// compared; libdist's should be better.
+// Maps exceptions of the recorded program to statuses of libdist. Error messages are not compared.
 #pragma once
 
 #include <dist/types.h>

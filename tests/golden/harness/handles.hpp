@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API's objects for a test program in C++: each ends with its handle, and what fails is thrown as in the
-// Python program whose outcome was recorded. Exceptions never cross the C ABI: run() and its like carry them
-// around it.
+// RAII wrappers for the C API's objects. Errors are thrown, as in the recorded Python program. Exceptions
+// never cross the C ABI: run() and similar functions carry them around it.
 #pragma once
 
 #include <dist/dist.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RapidJSON, as this program uses it: a file that is not what it should be ends in an exception, never in
-// abort(). To be included instead of RapidJSON's own headers, everywhere.
+// RapidJSON with error handling: an invalid file causes an exception instead of abort(). Include this file
+// everywhere instead of RapidJSON's headers.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is held of a case: the recorded outcome next to libdist's.
+// Compares the recorded outcome of a case with libdist's.
 #pragma once
 
 #include <vector>

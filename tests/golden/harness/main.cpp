@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_golden --root PROJECT [DIR ...] [--area AREA] [--id GLOB] [--show N]: the report of ./dev golden.
-// dist_golden --root PROJECT --suite AREA: the same cases as a cmocka group.
+// dist_golden --root PROJECT [DIR ...] [--area AREA] [--id GLOB] [--show N]: prints the report of ./dev
+// golden.
+// dist_golden --root PROJECT --suite AREA: runs the same cases as a cmocka group.
 #include <charconv>
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays one case in this process and says what came of it.
+// Plays one case in this process and returns its outcome.
 #pragma once
 
 #include <string>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an area's replay is written against. It plays the user's program of one case through the C ABI, as
-// that program ran in TensorFlow: it makes the inputs, and does what the program itself did (a replica
-// function's own arithmetic); every answer is libdist's. It never sees what TensorFlow answered: a Replay
-// holds the case's id, strategy and inputs, and nothing else of the file (a topology that a case names is
-// among its inputs: load_directory() puts it there).
+// The interface for the replays of areas. A replay performs the user's program of one case through the C ABI,
+// as it ran in TensorFlow. It creates the inputs and does what the program itself did, such as a replica
+// function's own arithmetic; libdist computes every answer. A replay cannot see TensorFlow's answer: a Replay
+// holds only the case's id, strategy and inputs. (If a case names a topology, load_directory() adds it to the
+// inputs.)
 //
 //     void replay_reduce(Replay& replay) {
 //       const Value value = replay.per_replica(replay.input("per_replica"));
 //       Value result;
 //       check(dist_reduce(replay.strategy(), DIST_REDUCE_SUM, value.get(), nullptr, 0, result.out()));
-//       replay.record("result", result);            // the key that `expected` has
+//       replay.record("result", result);            // a key of `expected`
 //     }
 //
-// What fails throws Failed (check() does), and that is then the case's outcome: an error of that status. What
-// the replay does not know (a topic, a sentence of `fn`) throws Unknown, which no list of differences
-// excuses. What is missing from the inputs throws Malformed.
+// A failure throws Failed (check() does); the case's outcome is then an error with that status. If the replay
+// does not know a topic or a text of `fn`, it throws Unknown, which no list of differences excuses. A missing
+// input causes Malformed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `./dev golden`: the table of what came out the same, and the first differences in readable form.
+// Prints the report of `./dev golden`: a table of equal cases, and the first differences in readable form.
 #pragma once
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays cases in a process of their own: one that dies or hangs is named, and the others go on in the next
-// process.
+// Plays cases in a separate process. If a case crashes or hangs, it is named, and a new process continues
+// with the others.
 #pragma once
 
 #include <chrono>

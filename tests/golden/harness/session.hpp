@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All cases of some directories, played, judged and held to the list of differences.
+// Plays all cases of some directories and checks them against the list of differences.
 #pragma once
 
 #include <array>

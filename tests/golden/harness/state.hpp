@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Replay holds: only replay.cpp, values.cpp, encode.cpp and play.cpp see it.
+// The state of a Replay. Only replay.cpp, values.cpp, encode.cpp and play.cpp access it.
 #pragma once
 
 #include <map>

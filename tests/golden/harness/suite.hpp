@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The replay as a cmocka group: one area, a test for each of its topics and one for its part of the list.
+// Runs an area as a cmocka group: one test for each of its topics and one for its part of the list of
+// differences.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The harness itself: what it must find, it finds. Each test writes a directory of cases and a list of its
-// own, and asks for the report.
+// Tests of the harness itself: it must find all differences. Each test writes a directory of cases and a
+// list, and checks the report.
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay's values: recorded ones, and those that a user's program makes.
+// The values of a replay: recorded ones, and values that a user's program creates.
 #include <cstring>
 #include <optional>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the replays of area "cluster" share: specs, resolvers, and what they answer.
+// Support for the replays of area "cluster": specs, resolvers, and their answers.
 #pragma once
 
 #include <optional>

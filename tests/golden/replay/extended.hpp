@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the replays of "extended" and "options" share.
+// Support for the replays of areas "extended" and "options".
 #pragma once
 
 #include <string>

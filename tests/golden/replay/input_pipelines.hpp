@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The datasets of area "input_misc" by name: what tf.data did between a source and its last batch is the
-// user's program here; what the last batch did is libdist's.
+// The datasets of area "input_misc" by name. The steps of a tf.data pipeline between a source and the last
+// batch are part of the user's program here; libdist performs the last batch.
 #pragma once
 
 #include "input_program.hpp"

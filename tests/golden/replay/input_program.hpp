@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs with datasets have in common: sources of the host's, iteration, and how batches are written
-// down.
+// Common parts of programs with datasets: host sources, iteration, and the recorded form of batches.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the replays of area "options" share.
+// Support for the replays of area "options".
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs of several areas have in common.
+// Common parts of programs of several areas.
 #pragma once
 
 #include <functional>

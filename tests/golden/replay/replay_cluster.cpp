@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "cluster": cluster specs, and the resolvers of given specs, TF_CONFIG and unions. Slurm and the rules of
-// a cluster are in replay_cluster_more.cpp.
+// Area "cluster": cluster specs, and resolvers of given specs, TF_CONFIG and unions. replay_cluster_more.cpp
+// has Slurm and the rules of a cluster.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "cluster": the steps of Slurm, and the rules of a cluster.
+// Area "cluster": Slurm steps, and the rules of a cluster.
 #include "cluster.hpp"
 
 namespace golden {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "run", topics "context" and "set_strategy": which strategy and replica a thread is with, and where.
+// Area "run", topics "context" and "set_strategy": the strategy and replica of a thread in each context.
 #include <memory>
 #include <utility>
 

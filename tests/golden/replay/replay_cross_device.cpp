@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "options": cross-device operations, given to a strategy and used on their own.
+// Area "options": cross-device operations, passed to a strategy and used directly.
 #include <cctype>
 #include <charconv>
 #include <utility>

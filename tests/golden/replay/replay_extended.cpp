@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "extended": strategy.extended's reductions and broadcasts to a place, what it says of itself, and the
-// program by which TensorFlow documents it. Its updates are in replay_update.cpp.
+// Area "extended": strategy.extended's reductions and broadcasts to a destination, its properties, and the
+// documented example. Updates are in replay_update.cpp.
 #include <array>
 #include <deque>
 #include <utility>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "input": what each replica gets of strategy.experimental_distribute_dataset(range(...).batch(...)).
+// Area "input": what each replica receives from
+// strategy.experimental_distribute_dataset(range(...).batch(...)).
 #include "input_program.hpp"
 
 namespace golden {

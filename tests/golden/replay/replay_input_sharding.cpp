@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "input_sharding": input contexts, sizes of workers' batches, batches cut anew, and sharding by each
-// policy.
+// Area "input_sharding": input contexts, batch sizes of workers, rebatching, and sharding by each policy.
 #include <cstring>
 
 #include "input_program.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "multi_worker": MultiWorkerMirroredStrategy of several workers.
+// Area "multi_worker": MultiWorkerMirroredStrategy with several workers.
 #include <array>
 #include <utility>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The topics "failure/death..." of area "multi_worker": the last worker's process dies, and the others hear of it in what
-// they call then, and in what they call after that. Each worker is a process here, too.
+// The topics "failure/death..." of area "multi_worker": the last worker's process dies. The others receive an
+// error in their current call and in later calls. Each worker is a process here, too.
 #include <memory>
 
 #include "input_program.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The topics "failure/..." of area "multi_worker": workers that do not agree, or do not come (those that die are in
-// replay_multi_worker_death.cpp). TensorFlow lets some of them hang, so that what it recorded cannot be libdist's answer;
-// here all of them must fail with a report, and go on.
+// The topics "failure/..." of area "multi_worker": workers that disagree or do not arrive
+// (replay_multi_worker_death.cpp has those that die). TensorFlow lets some of them hang, so its recorded
+// answers cannot be libdist's. Here, all of them must fail with a report and continue.
 #include <array>
 
 #include "programs.hpp"

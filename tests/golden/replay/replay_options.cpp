@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "options": what a program can ask for, and how that reads back: options, the names of enumerators,
-// constructors. Cross-device operations are in replay_cross_device.cpp.
+// Area "options": options and how they read back, names of enumerators, constructors. Cross-device operations
+// are in replay_cross_device.cpp.
 #include <array>
 #include <cmath>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "parameter_server": variables on parameter servers, and a coordinator that schedules closures on workers. The cases of
-// one cluster ("ps2w2/...") are one program in the recording, so that where a case's variables lie depends on how many the
-// program has created before it.
+// Area "parameter_server": variables on parameter servers, and a coordinator that schedules closures on
+// workers. The recorded cases of one cluster ("ps2w2/...") are one program. The placement of a case's
+// variables therefore depends on the number of variables that the program created before.
 #include <algorithm>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "partitioners": into how many parts a variable is divided.
+// Area "partitioners": the number of parts that a variable is divided into.
 #include <vector>
 
 #include "tests/golden/harness/elements.hpp"

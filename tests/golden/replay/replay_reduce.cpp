@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "reduce": strategy.reduce(op, value, axis) of everything that a value can be.
+// Area "reduce": strategy.reduce(op, value, axis) for all kinds of values.
 #include "tests/golden/harness/elements.hpp"
 #include "tests/golden/harness/replay.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "replica_context": what a replica function can do: all_reduce, all_gather, merge_call, and what it
-// must not.
+// Area "replica_context": operations of a replica function (all_reduce, all_gather, merge_call), and
+// operations that it must not use.
 #include <algorithm>
 #include <string>
 #include <utility>

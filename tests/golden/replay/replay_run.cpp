@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "run": what strategy.run takes and gives, local results, values from functions, losses. Scopes and
+// Area "run": arguments and results of strategy.run, local results, values from functions, losses. Scopes and
 // contexts are in replay_contexts.cpp.
 #include <limits>
 #include <mutex>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "tpu_device_assignment": topologies by hand and from bytes, assignments that are built or made by
-// hand, and what is where in them.
+// Area "tpu_device_assignment": topologies from coordinates and from bytes, built and explicit assignments,
+// and queries on them.
 #include <algorithm>
 #include <array>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area "tpu_split": tensors that are split over, assigned to, or replicated on the logical devices of a
-// replica. Where the shape is known it is done to a tensor on a replica made of them, and the shards are what
-// that gives; the arithmetic alone must say the same.
+// replica. If the shape is known, the operation runs on a replica with logical devices and its shards are
+// checked; the arithmetic on shapes must agree.
 #include <algorithm>
 #include <numeric>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "extended": strategy.extended.update() in all its forms, and what the whole area shares.
+// Area "extended": strategy.extended.update() in all its forms, and parts that the whole area shares.
 #include <utility>
 
 #include "extended.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "variables": whose a variable is, and where it is placed.
+// Area "variables": the owner and the placement of a variable.
 #include <utility>
 
 #include "variables.hpp"

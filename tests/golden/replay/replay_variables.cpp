@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "variables": tf.Variable of every synchronization and aggregation: made, assigned, read, scattered to.
+// Area "variables": tf.Variable with every synchronization and aggregation: created, assigned, read,
+// scattered to.
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of parameter servers, workers and their coordinator: in TensorFlow as here all of them are of one process, and
-// reach each other by gRPC over loopback.
+// A program with parameter servers, workers and their coordinator. In TensorFlow and here, all of them are in
+// one process and communicate by gRPC over loopback.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two files of area "variables" share.
+// Parts that the two files of area "variables" share.
 #pragma once
 
 #include "tests/golden/harness/replay.hpp"

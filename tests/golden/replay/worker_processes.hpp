@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of a program whose workers have one each, as in TensorFlow. They are forked off before this process has called
-// libdist, which a case by gRPC may rely on (catalogue.hpp); they say lines, and are told when to go on.
+// Programs whose workers are processes, as in TensorFlow. They are forked before this process has called
+// libdist, which cases with gRPC require (catalogue.hpp). They send lines and are told when to continue.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of several workers: in TensorFlow a process each, here a strategy and a thread each of this one.
+// A program of several workers. In TensorFlow, each is a process; here, each is a strategy and a thread of
+// this process.
 #pragma once
 
 #include <functional>

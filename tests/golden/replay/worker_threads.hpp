@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a program of several workers. A function by itself, which transcripts put a wrapper before.
+// The threads of a program with several workers. This is a separate function, so that transcripts can wrap
+// it.
 #pragma once
 
 #include <cstddef>

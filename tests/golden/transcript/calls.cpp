@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entry for each function of TRANSCRIPTS.md's table (functions.inc), and one trampoline for each kind of
-// function that libdist calls.
+// One entry for each function in the table of TRANSCRIPTS.md (functions.inc), and one trampoline for each
+// kind of callback.
 #include "calls.hpp"
 
 #include <array>

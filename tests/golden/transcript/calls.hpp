@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that a player can do, by their names.
+// The calls that a player can execute, by name.
 #pragma once
 
 #include <string_view>

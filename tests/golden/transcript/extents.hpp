@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many items a call's arrays have: what its other arguments say, and the objects among them.
+// Determines the size of a call's arrays from its other arguments and their objects.
 #pragma once
 
 #include <dist/dist.h>

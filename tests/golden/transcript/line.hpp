@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transcript in memory, and as text (TRANSCRIPTS.md): lines that are calls, below them lines that are the
-// calls of their functions, and so on.
+// A transcript in memory and as text (TRANSCRIPTS.md): each call has the lines of its callbacks below it,
+// which have the lines of their calls, and so on.
 #pragma once
 
 #include <cstddef>

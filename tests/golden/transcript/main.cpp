@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dist_transcripts --root PROJECT --out FILE [--area AREA] [DIR ...]: plays the recorded cases of each DIR
-// (the project's own copy), and writes what they do as transcripts (TRANSCRIPTS.md). --same FILE instead of
-// --out: compares them with a file.
+// (by default the project's own copy) and writes transcripts of them (TRANSCRIPTS.md). With --same FILE
+// instead of --out, it compares them with a file.
 #include <cstdio>
 #include <fstream>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call's arguments, made of its line: by the parameter's type and its name in the headers, as params.hpp writes
-// them.
+// Creates a call's arguments from its line, according to each parameter's type and name in the headers, as
+// written by params.hpp.
 #pragma once
 
 #include <charconv>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parameters of the headers' functions, and of the functions that it calls, are in a transcript: Give
-// writes the fields of what is given, Answer those of what comes back. By the parameter's type, and where
-// that does not tell, by its name in the headers: recorder and player are made of this, with one line of text for
-// each function (functions.py).
+// Defines how the parameters of functions and callbacks appear in a transcript: Give writes the fields of
+// inputs, Answer those of outputs. The parameter's type determines the form; if it is ambiguous, so does its
+// name in the headers. The recorder and the player are generated from this, with one line of text per
+// function (functions.py).
 #pragma once
 
 #include <concepts>

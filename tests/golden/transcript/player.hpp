@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a transcript (TRANSCRIPTS.md) through the C ABI: does every call, is every function that libdist
-// calls, and holds what comes to what is written. The players of other languages are made after it.
+// Plays a transcript (TRANSCRIPTS.md) through the C ABI: makes every call, provides every callback, and
+// compares the answers with the recorded ones. The players of other languages follow its design.
 #pragma once
 
 #include <dist/dist.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the program that libdist calls, by their types: what lines they are, and their parameters'
-// names.
+// The program's callbacks by type: their lines, and the names of their parameters.
 #pragma once
 
 #include <dist/dist.h>

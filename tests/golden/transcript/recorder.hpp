@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records a case: the wrappers (wraps.cpp) stand between the replays and libdist, and the Log is where their
-// calls go, each below the call of the function that it was made in, whichever thread that was on.
+// Records a case. The wrappers (wraps.cpp) intercept the calls between the replays and libdist and add them
+// to the Log, each below the callback that made it, whichever thread it ran on.
 #pragma once
 
 #include <deque>

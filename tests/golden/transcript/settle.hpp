@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes of what was recorded, on several threads, what is the same each time. Until then an object is a
-// reference with its number in it.
+// Normalizes what several threads recorded, so that it is the same each time. Until then, objects are
+// references that contain their number.
 #pragma once
 
 #include <string>

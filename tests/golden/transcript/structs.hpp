@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of the headers' structs, by name, for the recorder and the player: walk(all, fn) calls fn(name,
-// field), of an array fn(name, pointer, &size).
+// field), or fn(name, pointer, &size) for an array.
 #pragma once
 
 #include <dist/dist.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_transcripts FILE: plays a file of transcripts, and holds the player to what it must notice.
+// test_transcripts FILE: plays a file of transcripts, and tests that the player detects errors.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wrappers: the linker sends every call of dist_NAME in this program to __wrap_dist_NAME (functions.py
-// writes its options), which calls libdist's own by __real_dist_NAME. Functions of the program go through a
-// trampoline.
+// The wrappers. The linker redirects every call of dist_NAME in this program to __wrap_dist_NAME
+// (functions.py writes the linker options), which calls libdist's function as __real_dist_NAME. Callbacks go
+// through a trampoline.
 #include <algorithm>
 #include <string>
 #include <string_view>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Batch_reduce_to is the program by which tf.distribute documents batch_reduce_to. Run as `batch_reduce_to [REPLICAS]`
-// (2); with one replica the strategy is one-device. It prints the variable's copies: 2.0 2.0 on two replicas, 1.0 on
-// one.
+// Batch_reduce_to is the example of batch_reduce_to() from the tf.distribute documentation, in Go. Run it as
+// `batch_reduce_to [REPLICAS]` (default 2). With one replica it uses a one-device strategy. It prints every
+// copy of the variable: 2.0 2.0 with two replicas, 1.0 with one.
 //
 //	strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], ...)
 //	with strategy.scope():
@@ -54,7 +54,7 @@ func run(ctx context.Context, replicas int) error {
 	}
 	defer v.Close()
 
-	// A Go function takes v with it; nothing has to be handed through the run.
+	// The function literal captures v, so the run needs no arguments.
 	err = strategy.Run(ctx, func(r *dist.Replica) error { return step(r, v) })
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func run(ctx context.Context, replicas int) error {
 	return nil
 }
 
-// step is step_fn: on every replica.
+// step is step_fn. It runs on every replica.
 func step(r *dist.Replica, v *dist.Variable) error {
 	value, err := dist.NewScalar(r.Strategy(), float32(1))
 	if err != nil {
@@ -91,7 +91,7 @@ func step(r *dist.Replica, v *dist.Variable) error {
 	return err
 }
 
-// merge is merge_fn: once for all replicas, whose values it gets as one per-replica value.
+// merge is merge_fn. It runs once for all replicas and receives their values as one per-replica value.
 func merge(s *dist.Strategy, value *dist.Value, v *dist.Variable) error {
 	reduced, err := s.BatchReduceTo(dist.Sum, []*dist.Value{value}, []dist.Destination{{Variable: v}}, nil)
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	batchRows      = 64 // of a global batch
+	batchRows      = 64 // per global batch
 	microBatchRows = 8
-	noLabel        = -1 // of a row that is none
+	noLabel        = -1 // the label of a padding row
 )
 
-// part is some rows of a table. Behind them, rows that are none fill the last micro-batch up.
+// part is some rows of a table. Padding rows (noLabel) after the last row complete the last micro-batch.
 type part struct {
 	rows     int
 	features []float32 // rows x features, scaled
 	labels   []int32
 }
 
-// table is what a file has: numbers, and in the last column a class for each row, a whole number.
+// table is the content of a file: numbers, and in the last column each row's class, an integer.
 type table struct {
 	features, classes int
 	values            []float32
@@ -72,8 +72,8 @@ func readTable(path string) (*table, error) {
 	return t, nil
 }
 
-// split shuffles the rows by the seed; the last fifth of that order is the test part. Each feature is divided by the
-// largest absolute value that it has in the training part.
+// split shuffles the rows with the seed. The last fifth of the shuffled rows becomes the test part. Each
+// feature is divided by its largest absolute value in the training part.
 func (t *table) split(seed uint64) (train, test part) {
 	order := make([]int, len(t.labels))
 	for i := range order {
@@ -110,8 +110,8 @@ func (t *table) take(order []int) part {
 	return p
 }
 
-// dataset has batches of batchRows rows for all replicas together; or, for reproducible sums, of micro-batches: the same
-// ones are in a batch whatever the number of replicas, and none is split.
+// dataset has global batches of batchRows rows. For reproducible sums, its elements are micro-batches: a
+// batch contains the same micro-batches for any number of replicas, and none is split.
 func (p *part) dataset(s *dist.Strategy, features int, microBatches bool,
 	options dist.DatasetOptions) (*dist.Dataset, error) {
 	if microBatches {
@@ -125,7 +125,7 @@ func (p *part) dataset(s *dist.Strategy, features int, microBatches bool,
 		dist.Of(p.labels[:p.rows])}, &options)
 }
 
-// random is a stream of numbers: splitmix64, which every language has the same.
+// random is a SplitMix64 random number generator, which is easy to reproduce in any language.
 type random uint64
 
 func (r *random) bits() uint64 {
@@ -136,7 +136,7 @@ func (r *random) bits() uint64 {
 	return z ^ z>>31
 }
 
-// signedUnit is in [-1, 1).
+// signedUnit returns a number in [-1, 1).
 func (r *random) signedUnit() float32 { return float32(r.bits()>>40)*0x1p-23 - 1 }
 
 func (r *random) shuffle(order []int) {

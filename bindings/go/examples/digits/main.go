@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Digits trains a small neural network on handwritten digits, data-parallel on libdist. The same replicas, epochs and
-// seed give the same parameters, bit for bit: those of the C program train_digits. With -numerics reproducible any
-// number of replicas gives the same.
+// Digits trains a small neural network on handwritten digits, data-parallel with libdist. For the same
+// replicas, epochs and seed, it computes the same parameters as the C program train_digits, to the last bit.
+// With -numerics reproducible, they do not depend on the number of replicas either.
 //
 //	go run ./examples/digits -replicas 2 -epochs 40
 package main
@@ -20,7 +20,7 @@ import (
 	"libdist.example/dist"
 )
 
-// options of the command line.
+// options are the command-line options.
 type options struct {
 	replicas, epochs int
 	seed             uint64

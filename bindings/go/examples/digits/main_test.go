@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// train gives the line of the parameters' digest.
+// train returns the output line with the digest of the parameters.
 func train(t *testing.T, o options) string {
 	t.Helper()
 	if testing.Short() {
@@ -41,7 +41,7 @@ func TestReproducibleSumsDoNotDependOnReplicas(t *testing.T) {
 	}
 }
 
-// TestSameBitsAsC trains as the C program that DIST_TRAIN_DIGITS names does.
+// TestSameBitsAsC compares the parameters with those of the C program that DIST_TRAIN_DIGITS names.
 func TestSameBitsAsC(t *testing.T) {
 	program := os.Getenv("DIST_TRAIN_DIGITS")
 	if program == "" {

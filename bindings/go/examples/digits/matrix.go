@@ -8,20 +8,21 @@ import (
 	"libdist.example/dist"
 )
 
-// Every sum has a stated order, left to right, so that a replica's gradients depend on its rows and parameters alone: on
-// no compiler, number of threads or language. The conversions float32(a * b) keep Go from fusing a product with a sum
-// where the machine could, which would be another rounding.
+// Every sum has a fixed order, from left to right. A replica's gradients therefore depend only on its rows
+// and parameters, not on the compiler, the number of threads or the language. The conversions float32(a * b)
+// keep Go from fusing a product with a sum, which would round differently.
 
-// view is a matrix in a slice.
+// view is a matrix stored in a slice.
 type view struct {
 	data            []float32
 	row, columnStep int
 }
 
-// multiply is out = start + a * b: a [rows, inner], b [inner, columns], both row-major but for a's steps; start is one
-// row, or nil: zeros. The rows are shared by this replica's cores.
+// multiply computes out = start + a * b, where a is [rows, inner] and b is [inner, columns]. Both are
+// row-major, except that a can have other strides. start is one row; nil means zeros. The replica's cores
+// share the rows.
 func multiply(r *dist.Replica, rows, inner, columns int, a view, b, start, out []float32) error {
-	// A piece below some ten microseconds costs more to hand over than to do.
+	// Handing over a part that takes less than about 10 µs costs more than computing it on this goroutine.
 	grain := 1 + 65536/(2*inner*columns+1)
 	return r.ParallelFor(0, int64(rows), int64(grain), func(begin, end int64) {
 		for i := int(begin); i < int(end); i++ {
@@ -31,14 +32,15 @@ func multiply(r *dist.Replica, rows, inner, columns int, a view, b, start, out [
 			} else {
 				clear(row)
 			}
-			if inner > 0 { // of no rows there is no data
+			if inner > 0 { // without rows, a.data may be empty
 				multiplyRow(row, a.data[i*a.row:], a.columnStep, inner, b)
 			}
 		}
 	})
 }
 
-// multiplyRow takes four terms at a time, so that `out` is read and written once for four; the order stays.
+// multiplyRow processes four terms at a time, to access `out` only once for all four. The order of terms is
+// kept.
 func multiplyRow(out, a []float32, step, inner int, b []float32) {
 	columns := len(out)
 	k := 0
@@ -60,14 +62,14 @@ func multiplyRow(out, a []float32, step, inner int, b []float32) {
 	}
 }
 
-// addScaled is out += scale * in.
+// addScaled computes out += scale * in.
 func addScaled(out []float32, scale float32, in []float32) {
 	for j := range out {
 		out[j] += float32(scale * in[j])
 	}
 }
 
-// sumRows adds the rows of a matrix up.
+// sumRows sums the rows of a matrix.
 func sumRows(rows int, in, out []float32) {
 	clear(out)
 	for i := range rows {
@@ -83,7 +85,8 @@ func transpose(rows, columns int, in, out []float32) {
 	}
 }
 
-// exp is e^x for x <= 0 by plain arithmetic: the same bits everywhere, which a library's need not have.
+// exp returns e^x for x <= 0. It uses only basic arithmetic, so its bits are the same everywhere, unlike
+// math.Exp.
 func exp(x float32) float32 {
 	if x < -87 {
 		return 0
@@ -95,5 +98,5 @@ func exp(x float32) float32 {
 		p = float32(p*r) + term
 	}
 	e := (float32(p*float32(r*r)) + r) + 1
-	return e * math.Float32frombits(uint32(int32(n)+127)<<23) // 2^n, by its bits
+	return e * math.Float32frombits(uint32(int32(n)+127)<<23) // builds 2^n from its bits
 }

@@ -13,16 +13,16 @@ import (
 
 const layers = 3
 
-// model are the variables of a multilayer perceptron, features - 256 - 320 - classes, with ReLU between the layers.
-// Each is mirrored: every replica has a copy, and all copies stay equal.
+// model holds the variables of a multilayer perceptron with layers of features, 256, 320 and classes units
+// and ReLU between them. Each variable is mirrored: every replica has a copy, and all copies stay equal.
 type model struct {
 	sizes     [layers + 1]int
-	variables []*dist.Variable // of layer l: 2l is the weights [in, out], 2l + 1 the biases [out]
+	variables []*dist.Variable // layer l has the weights [in, out] at 2l and the biases [out] at 2l + 1
 }
 
 var names = []string{"layer1/weights", "layer1/biases", "layer2/weights", "layer2/biases", "layer3/weights", "layer3/biases"}
 
-// newModel has weights uniform in [-b, b), b = sqrt(6 / in) (He 2015), and biases of 0.
+// newModel creates weights that are uniform in [-b, b), b = sqrt(6 / in) (He 2015), and biases of 0.
 func newModel(s *dist.Strategy, features, classes int, seed uint64) (*model, error) {
 	m := &model{sizes: [...]int{features, 256, 320, classes}}
 	stream := random(seed)
@@ -65,7 +65,7 @@ func (m *model) count(t int) int {
 	return n
 }
 
-// copies are a replica's own copies of the variables.
+// copies returns a replica's own copies of the variables.
 func (m *model) copies(replica int) ([][]float32, error) {
 	all := make([][]float32, len(m.variables))
 	for t, variable := range m.variables {
@@ -78,7 +78,8 @@ func (m *model) copies(replica int) ([][]float32, error) {
 	return all, nil
 }
 
-// digest is SHA-256 over all variables in order, as little-endian floats: the same text means the same bits.
+// digest returns the SHA-256 of all variables in order, as little-endian floats: equal digests mean equal
+// bits.
 func (m *model) digest(s *dist.Strategy) (string, error) {
 	for _, variable := range m.variables {
 		if _, err := s.VariableCheckDrift(variable); err != nil {
@@ -98,7 +99,7 @@ func (m *model) digest(s *dist.Strategy) (string, error) {
 	return fmt.Sprintf("%x", hash.Sum(nil)), nil
 }
 
-// network is one replica's memory for batches of up to some rows.
+// network holds one replica's buffers for batches up to a maximum number of rows.
 type network struct {
 	m               *model
 	outputs, deltas [layers][]float32
@@ -119,14 +120,14 @@ func newNetwork(m *model, maxRows int) *network {
 	return n
 }
 
-// batch is some rows with their labels.
+// batch is a number of rows with their labels.
 type batch struct {
 	rows     int
 	features []float32
 	labels   []int32
 }
 
-// forward leaves each row's probabilities in the last output.
+// forward stores each row's class probabilities in the last output.
 func (n *network) forward(r *dist.Replica, parameters [][]float32, b batch) error {
 	input := b.features
 	for l := range layers {
@@ -168,7 +169,7 @@ func softmax(row []float32) {
 	}
 }
 
-// correct is how many rows' most probable class is their label, after forward.
+// correct returns the number of rows whose most probable class is their label, after forward.
 func (n *network) correct(b batch) (right int64) {
 	classes := n.m.sizes[layers]
 	for i := range b.rows {
@@ -186,7 +187,7 @@ func (n *network) correct(b batch) (right int64) {
 	return right
 }
 
-// backward gives the gradients of (sum of the rows' cross-entropies) * scale, after forward.
+// backward computes the gradients of (sum of the rows' cross-entropies) * scale, after forward.
 func (n *network) backward(r *dist.Replica, parameters [][]float32, b batch, scale float32, gradients [][]float32) error {
 	classes := n.m.sizes[layers]
 	last := n.deltas[layers-1]
@@ -212,7 +213,7 @@ func (n *network) backward(r *dist.Replica, parameters [][]float32, b batch, sca
 		if l == 0 {
 			break
 		}
-		// Through the weights, then through the ReLU.
+		// Propagate through the weights, then through the ReLU.
 		transpose(in, out, parameters[2*l], n.transposed)
 		before := n.deltas[l-1][:b.rows*in]
 		if err := multiply(r, b.rows, out, in, view{n.deltas[l], out, 1}, n.transposed, nil, before); err != nil {

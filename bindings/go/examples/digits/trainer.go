@@ -10,23 +10,24 @@ import (
 
 const learningRate = float32(0.1)
 
-// trainer: one step is one run, in which every replica computes gradients on its part of the batch, all-reduces them
-// with its peers, and changes its own copy of the variables alike.
+// trainer trains the model. One step is one run: every replica computes gradients on its part of the batch,
+// all-reduces them with its peers, and applies the same update to its own copy of the variables.
 //
-// With ordered sums a replica's part is rows, whose gradients it adds up itself: the bits depend on how many rows that
-// are, so on the number of replicas. With reproducible ones its part is whole micro-batches, and it brings the gradients
-// of each as a contribution of their own to the one sum, which is exact: the bits depend on the micro-batches alone.
+// With ordered sums, a replica's part consists of rows, and the replica adds up their gradients itself. The
+// bits depend on the number of these rows and therefore on the number of replicas. With reproducible sums,
+// its part consists of whole micro-batches, and it passes each micro-batch's gradients as a separate
+// contribution. That sum is exact, so the bits depend only on the micro-batches.
 type trainer struct {
 	strategy *dist.Strategy
 	model    *model
 	numerics dist.Numerics
-	replicas []replica // each one's own
-	rows     int       // of the global batch under way
+	replicas []replica // one per replica
+	rows     int       // rows of the current global batch
 }
 
 type replica struct {
 	net       *network
-	gradients [][]dist.Array // of each micro-batch of its part, as tensors; [0] becomes the sum over all
+	gradients [][]dist.Array // per micro-batch of its part, as tensors; [0] becomes the sum over all replicas
 }
 
 func newTrainer(s *dist.Strategy, t *table, o options) (*trainer, error) {
@@ -54,7 +55,7 @@ func newTrainer(s *dist.Strategy, t *table, o options) (*trainer, error) {
 	return trainer, nil
 }
 
-// pass runs fn on every batch of a dataset, and adds the rows up that came out right.
+// pass runs fn on every batch of a dataset and returns the total number of correct rows.
 func (t *trainer) pass(ctx context.Context, dataset *dist.Dataset, fn dist.ValuesFunc) (right int64, err error) {
 	for batch, err := range dataset.Batches() {
 		if err != nil {
@@ -82,7 +83,8 @@ func (t *trainer) pass(ctx context.Context, dataset *dist.Dataset, fn dist.Value
 	return right, nil
 }
 
-// countRows is how many rows a batch has over all replicas: by its labels, one tensor or a component a replica.
+// countRows returns the number of rows in a batch over all replicas. The labels are one tensor or one per
+// replica.
 func countRows(b *dist.Value) (rows int, err error) {
 	labels := b.Item(1)
 	count := func(v *dist.Value) error {
@@ -105,8 +107,9 @@ func countRows(b *dist.Value) (rows int, err error) {
 	return rows, nil
 }
 
-// parts are a replica's micro-batches: of rows, one of whatever size. A replica that got nothing has an empty one. They
-// are copies of what it was given, which ends with its function.
+// parts returns a replica's micro-batches. A part that consists of rows is one micro-batch of any size; a
+// replica without rows gets an empty one. The batches are copies, because args is only valid until the
+// function returns.
 func parts(args *dist.Value) ([]batch, error) {
 	features, err := dist.Read[float32](args.Item(0))
 	if err != nil {
@@ -133,7 +136,7 @@ func parts(args *dist.Value) ([]batch, error) {
 	return micro, nil
 }
 
-// trainReplica is the replica function of a step.
+// trainReplica is the replica function of a training step.
 func (t *trainer) trainReplica(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
 	own := &t.replicas[r.ID()]
 	micro, err := parts(args)
@@ -145,7 +148,7 @@ func (t *trainer) trainReplica(r *dist.Replica, args, _ *dist.Value) (*dist.Valu
 		return nil, err
 	}
 	var right int64
-	var contributions []dist.Array // the lists of all micro-batches, one after another
+	var contributions []dist.Array // the lists of all micro-batches, concatenated
 	for j, b := range micro {
 		if err := own.net.forward(r, parameters, b); err != nil {
 			return nil, err
@@ -158,7 +161,7 @@ func (t *trainer) trainReplica(r *dist.Replica, args, _ *dist.Value) (*dist.Valu
 		contributions = append(contributions, own.gradients[j]...)
 	}
 
-	// The sum over every micro-batch of every replica, in place of this replica's first one.
+	// Sum the gradients of all micro-batches of all replicas into this replica's first one.
 	err = r.AllReduce(dist.Sum, contributions, own.gradients[0], dist.Tag("gradients"),
 		dist.WithNumerics(t.numerics), dist.Contributions(len(micro)))
 	if err != nil {
@@ -172,7 +175,7 @@ func (t *trainer) trainReplica(r *dist.Replica, args, _ *dist.Value) (*dist.Valu
 	return dist.NewScalar(r.Strategy(), right)
 }
 
-// testReplica is the replica function of a test.
+// testReplica is the replica function of a test step.
 func (t *trainer) testReplica(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
 	net := t.replicas[r.ID()].net
 	micro, err := parts(args)
@@ -189,7 +192,7 @@ func (t *trainer) testReplica(r *dist.Replica, args, _ *dist.Value) (*dist.Value
 	return dist.NewScalar(r.Strategy(), net.correct(micro[0]))
 }
 
-// dataOf are the elements of tensors of float32.
+// dataOf returns the elements of float32 tensors.
 func dataOf(tensors []dist.Array) [][]float32 {
 	all := make([][]float32, len(tensors))
 	for i, tensor := range tensors {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Failure shows what a failing replica looks like from outside and from its peers, and how a context ends replicas that
-// wait for each other.
+// Failure shows how a failing replica appears to the caller and to its peers, and how a context cancels
+// replicas that wait for each other.
 package main
 
 import (
@@ -28,8 +28,8 @@ func run(ctx context.Context) error {
 	}
 	defer strategy.Close()
 
-	// Replica 2 fails before the collective that the others wait in: they get an error that names it, and
-	// Run returns its own error.
+	// Replica 2 fails before the collective that the others wait in. They get an error that names it, and Run
+	// returns its original error.
 	peers := make([]error, strategy.NumReplicas())
 	err = strategy.Run(ctx, func(r *dist.Replica) error {
 		if r.ID() == 2 {
@@ -45,7 +45,7 @@ func run(ctx context.Context) error {
 		fmt.Printf("replica 0: %s, replica %d failed in %q\n", report.Code.String(), report.Replica, report.Tag)
 	}
 
-	// The end of a context ends replicas that wait in a collective, here for one that never comes.
+	// When the context is cancelled, replicas waiting in a collective return. Here, one of them never arrives.
 	short, cancel := context.WithCancel(ctx)
 	err = strategy.Run(short, func(r *dist.Replica) error {
 		if r.ID() == 0 {
@@ -57,6 +57,6 @@ func run(ctx context.Context) error {
 	})
 	fmt.Println("cancelled:", errors.Is(err, context.Canceled))
 
-	// A strategy is as good as new after each failure.
+	// After each failure, the strategy can be used again.
 	return strategy.Run(ctx, func(r *dist.Replica) error { return r.Barrier() })
 }

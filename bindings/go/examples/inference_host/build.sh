@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the host beside the engine in C, as Meson asks for it: `build.sh BUILD_ROOT GO ARCHIVE LIBS OUTPUT [go build's
-# arguments]`. ARCHIVE has the engine, LIBS are what it needs. OUTPUT.d says what the host is made of.
+# Builds the host together with the C engine, for Meson: `build.sh BUILD_ROOT GO ARCHIVE LIBS OUTPUT
+# [arguments of go build]`. ARCHIVE is the engine's static library and LIBS its dependencies. The script
+# writes a dependency file, OUTPUT.d.
 set -eu
 build=$1
 go=$2
@@ -14,10 +15,11 @@ here=$(realpath "$(dirname "$0")")
 root=$(realpath "$here/../../../..")
 engine=$root/examples/inference_host
 
-# As pkg-config, ninja and make have paths with spaces.
+# Escapes spaces in paths, as pkg-config, ninja and make expect it.
 escaped() { printf '%s\n' "$@" | sed 's/ /\\ /g'; }
 
-# Go does not look into headers outside its module: their hash in the flags makes it compile again when they have changed.
+# Go does not track headers outside its module. Put the header's hash into the flags, so that a change
+# recompiles the package.
 header=$(sha256sum <"$engine/model.h" | cut -c 1-16)
 mkdir -p "$output.pc"
 cat >"$output.pc/inference_engine.pc" <<END
@@ -34,7 +36,7 @@ in_module() { "$here/../../test.sh" "$build" "$go" in "$here" "$@"; }
 case " $* " in
   *' -race '*) in_module vet . ;; # for the tests
 esac
-rm -f "$output" # nor does it look into archives: what is not there it links
+rm -f "$output" # Go does not track archives either; removing the output forces a link
 in_module build -o "$output" "$@" .
 files=$(in_module list -deps -f '{{if not .Standard}}{{$dir := .Dir}}{{$dir}}
 {{range .GoFiles}}{{$dir}}/{{.}}

@@ -19,10 +19,10 @@ import (
 
 const mostTokens = C.MODEL_MOST_TOKENS
 
-// model is a file's weights, packed once for all instances: model.h.
+// model holds a file's weights, packed once for all instances (see model.h).
 type model struct{ native *C.model }
 
-// load maps a file, whose model has the sizes of like; nil: any.
+// load maps a file. If like is not nil, the model must have the same sizes.
 func load(s *dist.Strategy, path string, like *model) (*model, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
@@ -45,7 +45,7 @@ func load(s *dist.Strategy, path string, like *model) (*model, error) {
 
 func (m *model) release() { C.model_release(unsafe.Pointer(m.native), nil) }
 
-// workspace is what an instance computes with.
+// workspace holds an instance's buffers.
 type workspace struct{ native unsafe.Pointer }
 
 func newWorkspace(r *dist.Replica) (any, error) {
@@ -58,19 +58,19 @@ func newWorkspace(r *dist.Replica) (any, error) {
 
 func destroyWorkspace(state any) { C.workspace_destroy(state.(*workspace).native, nil) }
 
-// warmUp has w make what it needs for batches of up to `most` texts.
+// warmUp prepares w for batches of up to `most` texts.
 func (m *model) warmUp(w *workspace, most int) error {
 	return dist.CallC(func() int32 { return int32(C.model_warm_up(m.native, w.native, C.size_t(most))) })
 }
 
-// text is what is encoded, and what comes of it.
+// text is an input and its result.
 type text struct {
 	ids    []int32
 	vector []float32
-	err    error // of this text alone
+	err    error // if only this text failed
 }
 
-// encode encodes texts together. Theirs is Go's memory, which is pinned for the time of the call.
+// encode encodes texts together. Their Go memory is pinned during the call.
 func (m *model) encode(w *workspace, texts []*text) error {
 	natives, list := make([]C.text, len(texts)), make([]*C.text, len(texts))
 	outputs := C.model_outputs(m.native)

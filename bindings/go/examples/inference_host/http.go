@@ -20,20 +20,20 @@ import (
 
 const (
 	mostBody = 16384
-	idle     = 60 * time.Second // a connection on which a request does not come, or an answer does not go, is closed
-	sending  = 5 * time.Second  // what clients have at the end to take answers that are there
+	idle     = 60 * time.Second // a connection that sends no request or takes no answer for this long is closed
+	sending  = 5 * time.Second  // time for sending the last answers on shutdown
 )
 
-// server is net/http on loopback. A goroutine has each request, and answers it.
+// server is a net/http server on the loopback interface. One goroutine handles each request.
 type server struct {
 	native    http.Server
 	listener  net.Listener
-	routes    map[string]func(*exchange) // by method and path
+	routes    map[string]func(*exchange) // keyed by method and path
 	draining  atomic.Bool
-	answering sync.RWMutex // a reader has a request whose body is there, until it is answered
+	answering sync.RWMutex // each request whose body has been read holds a read lock until it is answered
 }
 
-// listen serves on a port; 0: on any that is free.
+// listen serves on a port; 0 selects a free one.
 func listen(port int, routes map[string]func(*exchange)) (*server, error) {
 	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
@@ -41,24 +41,25 @@ func listen(port int, routes map[string]func(*exchange)) (*server, error) {
 	}
 	s := &server{listener: listener, routes: routes}
 	s.native = http.Server{Handler: s, ReadHeaderTimeout: idle, IdleTimeout: idle}
-	go s.native.Serve(listener) // until drain() closes that
+	go s.native.Serve(listener) // until drain() closes the listener
 	return s, nil
 }
 
 func (s *server) address() string { return "http://" + s.listener.Addr().String() }
 
-// drain has no new connections come; who has one is told that it ends. It is not http.Server's Shutdown, which closes
-// connections as idle whose next request has just been read: an accepted one would have no answer.
+// drain stops accepting connections. Answers on existing connections tell the client that the connection will
+// be closed. http.Server.Shutdown would treat a connection as idle whose next request has just been read, so
+// an accepted request could lose its answer.
 func (s *server) drain() {
 	s.draining.Store(true)
 	s.listener.Close()
 }
 
-// stop waits until all answers have been sent, and ends the connections.
+// stop waits until all answers have been sent and closes the connections.
 func (s *server) stop() {
 	sent := make(chan struct{})
 	go func() {
-		s.answering.Lock() // and who asks now is not answered any more
+		s.answering.Lock() // new requests block here and are not answered
 		close(sent)
 	}()
 	select {
@@ -68,7 +69,7 @@ func (s *server) stop() {
 	s.native.Close()
 }
 
-// exchange is a request, until it is answered.
+// exchange is a request that has not been answered yet.
 type exchange struct {
 	*http.Request
 	server  *server
@@ -92,10 +93,11 @@ func (s *server) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 	e.answer(nil, err)
 }
 
-// read takes the body, of which what is too long is not kept: the connection goes on.
+// read reads the body. It discards the excess of a body that is too long, so that the connection can be
+// reused.
 func (e *exchange) read() (err error) {
 	e.control.SetReadDeadline(time.Now().Add(idle))
-	defer e.control.SetReadDeadline(time.Time{}) // from here on only its end is waited for
+	defer e.control.SetReadDeadline(time.Time{}) // from here on, only a disconnect is detected
 	var more int64
 	if e.body, err = io.ReadAll(io.LimitReader(e.Body, mostBody)); err == nil {
 		more, err = io.Copy(io.Discard, e.Body)
@@ -109,7 +111,7 @@ func (e *exchange) read() (err error) {
 	return nil
 }
 
-// number is a header of the request, or else a parameter of its query, as a whole number; 0: there is neither.
+// number parses a request header or else a query parameter as an integer. It returns 0 if neither exists.
 func (e *exchange) number(name string, least, most int, err *error) (number int) {
 	said := e.Header.Get(name)
 	if said == "" {
@@ -125,7 +127,7 @@ func (e *exchange) number(name string, least, most int, err *error) (number int)
 	return number
 }
 
-// codeOf is the code that says how a request ended.
+// codeOf returns the HTTP status code for an error.
 func codeOf(err error) int {
 	for code, errs := range map[int][]error{
 		http.StatusBadRequest:         {dist.ErrInvalidArgument, dist.ErrOutOfRange, dist.ErrDataLoss},
@@ -142,7 +144,8 @@ func codeOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// answer sends JSON: content, or what is wrong. Once a request; false: the client had gone.
+// answer sends content or the error as JSON. Call it once per request. It returns false if the client has
+// disconnected.
 func (e *exchange) answer(content any, err error) (sent bool) {
 	code := http.StatusOK
 	if err != nil {
@@ -153,13 +156,13 @@ func (e *exchange) answer(content any, err error) (sent bool) {
 
 func (e *exchange) json(code int, content any) (sent bool) {
 	text, err := json.Marshal(content)
-	if err != nil { // a vector with a number that JSON has not
+	if err != nil { // the vector has a number that JSON cannot represent
 		code, text = http.StatusInternalServerError, []byte(`{"error": "the answer is no JSON"}`)
 	}
 	return e.send(code, "application/json", append(text, '\n'))
 }
 
-// metrics sends text for Prometheus, with a line of this program's own.
+// metrics sends text for Prometheus, followed by one metric of this program.
 func (e *exchange) metrics(text string, err error) {
 	if err != nil {
 		e.answer(nil, err)
@@ -170,7 +173,7 @@ func (e *exchange) metrics(text string, err error) {
 }
 
 func (e *exchange) send(code int, kind string, text []byte) (sent bool) {
-	there := e.Context().Err() == nil // and who has the answer may go
+	there := e.Context().Err() == nil // the client may disconnect once it has the answer
 	e.control.SetWriteDeadline(time.Now().Add(idle))
 	e.writer.Header().Set("Content-Type", kind)
 	e.writer.Header().Set("Content-Length", strconv.Itoa(len(text)))

@@ -41,7 +41,7 @@ type failure struct {
 	Error string `json:"error"`
 }
 
-// parseIDs is the text that a body asks for: {"ids": [101, 7592, 102]}.
+// parseIDs parses the ids of a text: {"ids": [101, 7592, 102]}.
 func parseIDs(body []byte) ([]int32, error) {
 	var asked struct {
 		IDs []int32 `json:"ids"`
@@ -60,7 +60,7 @@ func parseIDs(body []byte) ([]int32, error) {
 	return asked.IDs, nil
 }
 
-// parsePath is the path of a file that a body names: {"file": "new.safetensors"}.
+// parsePath parses the path of a file in the folder: {"file": "new.safetensors"}.
 func parsePath(body []byte, folder string) (string, error) {
 	const mostOfAName = 255
 	var asked struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A sentence encoder behind HTTP: the host of ../../../../examples/inference_host, whose README says what it answers, in Go. On
-// which replica a request is answered, when, and together with which others, is libdist's affair; so are deadlines, priorities,
-// the bound of the queue, and the end.
+// Inference_host is a sentence encoder behind HTTP, the Go version of ../../../../examples/inference_host,
+// whose README describes the requests. libdist decides when, on which replica and in which batch a request
+// runs. It also enforces deadlines, priorities and the queue limit, and drains the queue on shutdown.
 package main
 
 import (
@@ -24,19 +24,20 @@ type host struct {
 	strategy                 *dist.Strategy
 	batcher                  *dist.Batcher
 	versions                 *dist.Versions[*model]
-	latest                   *model // of the versions
+	latest                   *model // the latest of versions
 	server                   *server
 	swapping                 atomic.Bool
 	accepted, answered, gone atomic.Int64
 }
 
-// request is an item of the batcher; the step fills in the vector, and whose it is.
+// request is an item of the batcher. The step sets the vector and the version that computed it.
 type request struct {
 	text
 	version int64
 }
 
-// ---- On an instance ------------------------------------------------------------------------------------------
+// ---- Instances
+// -----------------------------------------------------------------------------------------------
 
 func (h *host) warmUp(r *dist.Replica) error {
 	latest, _, err := dist.SeenVersion(r, h.versions)
@@ -83,7 +84,7 @@ func (h *host) encode(e *exchange) {
 		return
 	}
 	h.accepted.Add(1)
-	<-item.Done() // which comes soon where the client goes away: its context ends the item
+	<-item.Done() // completes soon after a disconnect, because that cancels the context
 	count := &h.gone
 	if e.answer(&embedding{asked.version, asked.vector}, item.Err()) {
 		count = &h.answered
@@ -96,7 +97,7 @@ func (h *host) swap(e *exchange) {
 	e.answer(&published{version}, err)
 }
 
-// replace returns when no request sees the old version.
+// replace publishes a model and returns when no request uses the old version any more.
 func (h *host) replace(e *exchange) (version int64, err error) {
 	if !h.swapping.CompareAndSwap(false, true) {
 		return 0, dist.Errorf(dist.ErrUnavailable, "another swap is under way")
@@ -112,7 +113,7 @@ func (h *host) replace(e *exchange) (version int64, err error) {
 	return version, err
 }
 
-// publish makes a file's model the one that requests see, where it has the sizes of the one before.
+// publish makes a file's model the current version, if it has the same sizes as the previous one.
 func (h *host) publish(path string) (version int64, err error) {
 	loaded, err := load(h.strategy, path, h.latest)
 	if err != nil {
@@ -138,7 +139,8 @@ func (h *host) metrics(e *exchange) {
 	e.metrics(text, err)
 }
 
-// ---- Begin and end -------------------------------------------------------------------------------------------
+// ---- Start and shutdown
+// --------------------------------------------------------------------------------------
 
 func (h *host) start() (err error) {
 	o := &h.options
@@ -167,7 +169,7 @@ func (h *host) start() (err error) {
 	return err
 }
 
-// stop has what was accepted answered, and nothing new begin.
+// stop answers all accepted requests and accepts no new ones.
 func (h *host) stop() error {
 	h.server.drain()
 	ctx, cancel := context.WithTimeout(context.Background(), h.options.drain)

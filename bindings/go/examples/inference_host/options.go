@@ -22,17 +22,17 @@ const (
   -t MILLISECONDS  How long requests may take to complete after SIGTERM
                    (default 10000)
 `
-	mostItems = 64 // of a batch
+	mostItems = 64 // maximum batch size
 )
 
 type options struct {
-	models, file             string // the folder, and the first model's name in it
+	models, file             string // the folder, and the name of the first model in it
 	port, replicas, requests int
-	texts                    int // of a batch
+	texts                    int // per batch
 	delay, drain             time.Duration
 }
 
-// parseOptions says what is wrong, and ends the program.
+// parseOptions prints a message and exits if the command line is invalid.
 func parseOptions() options {
 	o := options{requests: 256, texts: 8, drain: 10 * time.Second}
 	flags := flag.NewFlagSet("inference_host", flag.ExitOnError)
@@ -53,7 +53,7 @@ func parseOptions() options {
 	number("b", 1, mostItems, func(n int) { o.texts = n })
 	number("d", 0, 3600000000, func(n int) { o.delay = time.Duration(n) * time.Microsecond })
 	number("t", 0, 3600000, func(n int) { o.drain = time.Duration(n) * time.Millisecond })
-	_ = flags.Parse(os.Args[1:]) // or the program has ended
+	_ = flags.Parse(os.Args[1:]) // exits on error
 	if flags.NArg() != 2 {
 		flags.Usage()
 		os.Exit(2)

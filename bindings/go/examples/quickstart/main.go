@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Quickstart: four replicas each bring a gradient; all leave with the sum.
+// Quickstart sums the gradients of four replicas; each one receives the result.
 package main
 
 import (
@@ -24,7 +24,7 @@ func run(ctx context.Context) error {
 	}
 	defer strategy.Close()
 
-	// Collect runs the function on every replica at the same time, and gives what each returned.
+	// Collect runs the function on all replicas at the same time and returns their results.
 	sums, err := dist.Collect(ctx, strategy, func(r *dist.Replica) ([]float32, error) {
 		id := float32(r.ID())
 		gradient := []float32{10 * id, 10*id + 1, 10*id + 2}

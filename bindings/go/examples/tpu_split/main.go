@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tpu_split is the program by which TPUStrategy documents logical devices: a replica of eight, over which a batch of
-// images is split, 2 ways in height and 4 ways in width. The model here makes the images' negatives. It prints what
-// each device has of the output.
+// Tpu_split is the example of TPUStrategy with logical devices from the tf.distribute documentation, in Go:
+// one replica with eight logical devices. A batch of images is split over them, 2 ways in height and 4 ways
+// in width. The model of this example inverts the images. The program prints each device's part of the
+// output.
 //
 //	topology = tf.tpu.experimental.initialize_tpu_system(resolver)
 //	device_assignment = tf.tpu.experimental.DeviceAssignment.build(
@@ -57,7 +58,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer inputs.Close()
-	for batch, err := range inputs.Batches() { // one batch
+	for batch, err := range inputs.Batches() { // there is one batch
 		if err != nil {
 			return err
 		}
@@ -78,8 +79,8 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// initialize makes a topology of eight devices; dist.TopologyFromHost gives that of the host's CPUs, however many there
-// are.
+// initialize returns a topology of eight devices. dist.TopologyFromHost would return one with this machine's
+// CPUs.
 func initialize() (*dist.Topology, error) {
 	task := make([][]int, 8)
 	for d := range task {
@@ -99,11 +100,11 @@ func makeStrategy() (*dist.Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer assignment.Close() // the strategy keeps it
+	defer assignment.Close() // the strategy holds its own reference
 	return dist.New(dist.Options{Kind: dist.Mesh, DeviceAssignment: assignment, UseSPMDPartitioning: true})
 }
 
-// step is step_fn: on the replica; args is the list (inputs).
+// step is step_fn. It runs on the replica. args is the list (inputs).
 func step(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
 	inputs, err := r.SplitToLogicalDevices(args.Item(0), []int{1, 2, 4, 1}, nil)
 	if err != nil {
@@ -118,7 +119,8 @@ func step(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
 	return r.RunOnDevices(model, modelArgs, nil)
 }
 
-// model is on one logical device: its part of the images, a view with gaps, and its part of their negatives.
+// model runs on one logical device. Its input is a view with gaps, its part of the images. It returns the
+// inverted part.
 func model(device *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
 	part, err := dist.Read[int32](args.Item(0)) // a copy without gaps
 	if err != nil {
@@ -130,7 +132,7 @@ func model(device *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
 	return device.Strategy().NewTensor(part)
 }
 
-// show prints the output, which still reads as all images.
+// show prints the output, which can still be read as one tensor of all images.
 func show(output *dist.Value) error {
 	for d := range output.Len() {
 		raw, begin, err := output.Shard(d)

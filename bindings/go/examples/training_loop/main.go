@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Training_loop is the training loop that tf.distribute documents. Run as `training_loop [REPLICAS]` (2): it learns on
-// which side of a line a point lies (squared hinge loss), and prints loss and accuracy after each epoch, and at last the
-// bits of what it learned: those of the C program of this name.
+// Training_loop is the custom training loop from the tf.distribute documentation, in Go. Run it as
+// `training_loop [REPLICAS]` (default 2). It learns on which side of a line a point lies (squared hinge
+// loss). It prints the loss and accuracy of each epoch and finally the bits of the weights, which equal those
+// of examples/training_loop.c.
 //
 //	strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 //	with strategy.scope():
@@ -40,7 +41,7 @@ const (
 
 type model struct {
 	strategy *dist.Strategy
-	weights  *dist.Variable // of x, of y, and the bias
+	weights  *dist.Variable // for x, y and the bias
 	accuracy *dist.Metric
 }
 
@@ -89,7 +90,8 @@ func (m *model) make() (err error) {
 	return err
 }
 
-// makeDataset has points of the square [-1, 1) x [-1, 1); the label says which lie above the line.
+// makeDataset returns points in the square [-1, 1) x [-1, 1). The label tells which side of the line a point
+// is on.
 func makeDataset(strategy *dist.Strategy) (*dist.Dataset, error) {
 	points, labels := make([]float32, 2*examples), make([]int32, examples)
 	random := uint32(1)
@@ -127,7 +129,7 @@ func (m *model) trainEpoch(ctx context.Context, dataset *dist.Dataset, epoch int
 	return m.strategy.MetricReset(m.accuracy)
 }
 
-// step trains on one batch, and gives its loss: the sum of the replicas'.
+// step trains on one batch and returns its loss, summed over the replicas.
 func (m *model) step(ctx context.Context, batch *dist.Value) (float64, error) {
 	losses, err := m.strategy.RunValues(ctx, m.trainStep, batch, nil)
 	if err != nil {
@@ -143,7 +145,7 @@ func (m *model) step(ctx context.Context, batch *dist.Value) (float64, error) {
 	return float64(loss), err
 }
 
-// trainStep runs on every replica, on its part of the batch: args is the list (points [n, 2], labels [n]).
+// trainStep runs on every replica with its part of the batch. args is the list (points [n, 2], labels [n]).
 func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
 	points, err := dist.Read[float32](args.Item(0))
 	if err != nil {
@@ -158,8 +160,8 @@ func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, er
 		return nil, err
 	}
 
-	// Forward and backward: the loss of each example, and the gradient of the batch's average. The conversions keep
-	// Go from fusing a product with a sum, which would be another rounding.
+	// Forward and backward pass: the loss of each example, and the gradient of the mean loss over the global
+	// batch. The conversions keep Go from fusing a product with a sum, which would round differently.
 	w := weights.Data
 	losses, predictions := make([]float32, labels.Len()), make([]int32, labels.Len())
 	step := make([]float32, 3)
@@ -171,7 +173,7 @@ func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, er
 			side = 1
 		}
 		if side*z < 1 {
-			missing = 1 - float32(side*z) // the squared hinge loss
+			missing = 1 - float32(side*z) // squared hinge loss
 		}
 		losses[i] = missing * missing
 		if z > 0 {
@@ -183,7 +185,8 @@ func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, er
 		step[2] += slope
 	}
 
-	// The variable's aggregation is SUM: every copy moves by all replicas' steps together.
+	// The variable's aggregation is SUM: libdist adds the changes of all replicas and applies the sum to every
+	// copy.
 	if err := r.Assign(m.weights, dist.AssignSub, dist.Of(step)); err != nil {
 		return nil, err
 	}
@@ -197,7 +200,7 @@ func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, er
 	return r.Strategy().NewTensor(average)
 }
 
-// printWeights prints the bits of replica 0's copy, which all copies have.
+// printWeights prints the bits of replica 0's copy. All copies are equal.
 func (m *model) printWeights() error {
 	if _, err := m.strategy.VariableCheckDrift(m.weights); err != nil {
 		return err

@@ -41,7 +41,7 @@ func TestSameBitsAsC(t *testing.T) {
 	}
 }
 
-// output is what run prints.
+// output returns the output of run.
 func output(t *testing.T, replicas int) string {
 	t.Helper()
 	read, write, err := os.Pipe()

@@ -12,12 +12,12 @@ import org.libdist.DatasetOptions;
 import org.libdist.Strategy;
 import org.libdist.Tensors;
 
-/** The digits' rows, split into those to train on and those held out; each feature divided by its largest. */
+/** The rows of the digits, split into a training part and a held-out part, with scaled features. */
 final class Data {
-    static final int BATCH_ROWS = 64; // of a global batch
+    static final int BATCH_ROWS = 64; // per global batch
     static final int MICRO_BATCH_ROWS = 8;
     static final int MICRO_BATCHES = BATCH_ROWS / MICRO_BATCH_ROWS;
-    static final int NO_LABEL = -1; // of a row that fills the last micro-batch up
+    static final int NO_LABEL = -1; // the label of a padding row
 
     final int rows;
     final int features;
@@ -37,7 +37,7 @@ final class Data {
         return (rows + MICRO_BATCH_ROWS - 1) / MICRO_BATCH_ROWS;
     }
 
-    /** The part to train on, and the part held out. */
+    /** Returns the training part and the held-out part. */
     static Data[] read(Path csv, long seed) throws IOException {
         List<String> lines = Files.readAllLines(csv);
         int columns = lines.get(0).split(",").length;
@@ -70,8 +70,9 @@ final class Data {
     }
 
     /**
-     * Batches of (features, labels). Of rows a replica gets tensors [rows, ...]; of micro-batches
-     * [micro-batches, 8, ...]: the same ones whatever the number of replicas.
+     * Batches of (features, labels). If the elements are rows, a replica receives tensors of shape [rows,
+     * ...]. If they are micro-batches, it receives [micro-batches, 8, ...], and a batch contains the same
+     * micro-batches for any number of replicas.
      */
     Dataset toDataset(Strategy strategy, boolean microBatches, boolean shuffle, long seed) {
         DatasetOptions options =
@@ -89,7 +90,7 @@ final class Data {
                 options);
     }
 
-    /** SplitMix64, which any language can repeat. */
+    /** SplitMix64, which is easy to reproduce in any language. */
     static final class Random {
         private long state;
 
@@ -104,7 +105,7 @@ final class Data {
             return z ^ z >>> 31;
         }
 
-        /** In [-1, 1). */
+        /** Returns a number in [-1, 1). */
         float signedUnit() {
             return (float) (bits() >>> 40) * 0x1p-23f - 1f;
         }

@@ -26,9 +26,9 @@ import org.libdist.Variable;
 
 /**
  * Trains a small neural network on handwritten digits, data-parallel: each replica computes gradients on its
- * part of the batch, all of them are added up, and every replica changes its own copy of the parameters
- * alike. With `--numerics reproducible` any number of replicas learns the same bits, and they are those of
- * examples/digits, the same in C.
+ * part of the batch, the gradients are summed, and every replica applies the same update to its own copy of
+ * the parameters. With `--numerics reproducible`, the bits of the parameters do not depend on the number of
+ * replicas and equal those of the C program in examples/digits.
  *
  * <p>{@code Digits [--data FILE] [--replicas N] [--epochs N] [--seed N] [--numerics ordered|reproducible]}
  */
@@ -39,10 +39,10 @@ public final class Digits {
     private final Strategy strategy;
     private final Numerics numerics;
     private final List<Variable> variables = new ArrayList<>();
-    private final Network[] networks; // each replica its own
+    private final Network[] networks; // one per replica
     private final List<List<List<Tensor>>> gradients =
-            new ArrayList<>(); // of a replica, of each of its micro-batches
-    private int batchRows; // of the global batch under way
+            new ArrayList<>(); // per replica, per micro-batch
+    private int batchRows; // rows of the current global batch
 
     private Digits(Strategy strategy, Numerics numerics, int features, long seed) {
         this.strategy = strategy;
@@ -96,7 +96,7 @@ public final class Digits {
         }
     }
 
-    /** One pass over a dataset; gives the sum of the losses, and how many rows were right. */
+    /** Runs one pass over a dataset. Returns the sum of the losses and the number of correct rows. */
     private double[] pass(Dataset dataset, boolean training) {
         double[] score = new double[2];
         for (Value batch : dataset) {
@@ -111,7 +111,7 @@ public final class Digits {
         return score;
     }
 
-    /** Rows of a batch over all replicas, by its labels. */
+    /** Counts the rows of a batch over all replicas, by its labels. */
     private static int countRows(Value batch) {
         Value labels = batch.item(1);
         int rows = 0;
@@ -123,7 +123,9 @@ public final class Digits {
         return rows;
     }
 
-    /** Every replica, on its part of the batch, (features, labels): rows, or micro-batches of rows. */
+    /**
+     * Runs on every replica with its part of the batch, (features, labels): rows, or micro-batches of rows.
+     */
     private Value step(Replica replica, Value args, boolean training) {
         Tensor features = args.item(0).tensor();
         int[] labels = Tensors.toInts(args.item(1).tensor());
@@ -152,7 +154,7 @@ public final class Digits {
         return Value.createTensor(replica.strategy(), Tensors.copyOf(score));
     }
 
-    /** Rows first .. first + rows - 1, without those at the end that are none. */
+    /** Returns rows first to first + rows - 1 without padding rows at the end. */
     private static Network.Batch part(float[] values, int[] labels, int first, int rows, int columns) {
         int last = first + rows;
         while (last > first && labels[last - 1] == Data.NO_LABEL) {
@@ -163,7 +165,8 @@ public final class Digits {
     }
 
     /**
-     * The sum over every micro-batch of every replica, in place; then this replica's copies move against it.
+     * Sums the gradients of all micro-batches of all replicas in place and updates this replica's copies of
+     * the variables.
      */
     private void descend(Replica replica, List<Tensor> copies, int count) {
         List<List<Tensor>> own = gradients.get(replica.id());
@@ -179,7 +182,7 @@ public final class Digits {
         }
     }
 
-    /** SHA-256 over all variables in order, as little-endian floats: the same text means the same bits. */
+    /** The SHA-256 of all variables in order, as little-endian floats: equal digests mean equal bits. */
     private String digest() throws Exception {
         MessageDigest sha = MessageDigest.getInstance("SHA-256");
         for (Variable variable : variables) {

@@ -5,8 +5,8 @@ package digits;
 import java.util.Arrays;
 
 /**
- * Arithmetic whose order is stated: every sum from left to right, each operation rounded to a float, which is
- * what Java does anyway. The same bits as examples/digits/matrix.c.
+ * Arithmetic in a fixed order: every sum from left to right, each operation rounded to float, as Java
+ * requires. It computes the same bits as examples/digits/matrix.c.
  */
 final class Matrix {
     private Matrix() {}
@@ -15,7 +15,7 @@ final class Matrix {
      * out[i][j] = start[j] + a[i][0] * b[0][j] + a[i][1] * b[1][j] + ...
      *
      * @param a its element [i][k] is at i * rowStep + k * columnStep
-     * @param start null: zeros
+     * @param start may be null, which means zeros
      */
     static void multiply(int rows, int inner, int columns, float[] a, int rowStep, int columnStep, float[] b,
             float[] start, float[] out) {
@@ -55,7 +55,7 @@ final class Matrix {
         }
     }
 
-    /** e^x for x <= 0, by + and * alone: the same bits everywhere. */
+    /** Returns e^x for x <= 0. It uses only + and *, so its bits are the same everywhere. */
     static float exp(float x) {
         if (x < -87f) {
             return 0f;

@@ -8,19 +8,19 @@ import org.libdist.DType;
 import org.libdist.Tensor;
 
 /**
- * A multilayer perceptron, features - 256 - 320 - classes, with ReLU between the layers: what one replica
- * computes on its rows. Each replica has one of these; the parameters are the variables'.
+ * A multilayer perceptron with layers of features, 256, 320 and classes units and ReLU between them. Each
+ * replica has its own network for its rows. The parameters are read from the variables.
  */
 final class Network {
     static final int LAYERS = 3;
 
     private final int[] sizes;
-    private final float[][] parameters; // this step's: weights [in, out] and biases [out], layer by layer
+    private final float[][] parameters; // of the current step: weights [in, out] and biases [out], layer by layer
     private final float[][] outputs = new float[LAYERS][];
     private final float[][] deltas = new float[LAYERS][];
     private final float[][] gradients;
 
-    /** @param maxRows of a batch */
+    /** @param maxRows maximum number of rows in a batch */
     Network(int[] sizes, int maxRows) {
         this.sizes = sizes;
         parameters = new float[2 * LAYERS][];
@@ -35,7 +35,7 @@ final class Network {
         }
     }
 
-    /** Gradients in memory that libdist can reduce where it lies. */
+    /** Allocates gradients in memory that libdist can reduce without copying. */
     List<Tensor> newGradients() {
         List<Tensor> tensors = new ArrayList<>();
         for (int t = 0; t < 2 * LAYERS; t++) {
@@ -52,7 +52,7 @@ final class Network {
         }
     }
 
-    /** Rows with their labels, in arrays that may be longer. */
+    /** Rows with their labels. The arrays may be longer. */
     record Batch(int rows, float[] features, int[] labels) {}
 
     void forward(Batch batch) {
@@ -92,7 +92,7 @@ final class Network {
         }
     }
 
-    /** How many rows have their label as the most probable class. */
+    /** Returns the number of rows whose most probable class is their label. */
     int correct(Batch batch) {
         int correct = 0;
         for (int i = 0; i < batch.rows(); i++) {
@@ -109,7 +109,7 @@ final class Network {
         return outputs[LAYERS - 1][row * classes() + j];
     }
 
-    /** The cross-entropy over the rows, for people to read. */
+    /** Returns the cross-entropy over the rows, which is only displayed. */
     double loss(Batch batch) {
         double loss = 0;
         for (int i = 0; i < batch.rows(); i++) {
@@ -118,7 +118,7 @@ final class Network {
         return loss;
     }
 
-    /** The gradients of (sum of the rows' losses) * scale, after forward(). */
+    /** Computes the gradients of (sum of the rows' losses) * scale. Call forward() first. */
     void backward(Batch batch, float scale, List<Tensor> out) {
         for (int i = 0; i < batch.rows(); i++) {
             for (int j = 0; j < classes(); j++) {
@@ -140,7 +140,7 @@ final class Network {
         }
     }
 
-    /** From layer l's delta to that of the layer before: through the weights, then through the ReLU. */
+    /** Propagates layer l's delta to the previous layer: through the weights, then through the ReLU. */
     private void previousDelta(int rows, int l) {
         int in = sizes[l];
         int out = sizes[l + 1];

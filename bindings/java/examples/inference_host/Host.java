@@ -23,9 +23,9 @@ import org.libdist.Version;
 import org.libdist.Versions;
 
 /**
- * A sentence encoder behind HTTP, as examples/inference_host is in C: what a server does to embed libdist. On which
- * replica a request is answered, when, and together with which others, is libdist's affair; so are deadlines, priorities,
- * the bound of the queue, and the end. ONNX Runtime computes, on the instance's own thread.
+ * A sentence encoder behind HTTP, the Java version of examples/inference_host. libdist decides when, on which
+ * replica and in which batch a request runs. It also enforces deadlines, priorities and the queue limit, and
+ * drains the queue on shutdown. ONNX Runtime computes on the instance's own thread.
  *
  * <p>{@code Host [OPTIONS] MODELS FILE}
  */
@@ -36,12 +36,12 @@ public final class Host implements AutoCloseable {
     private final AtomicLong accepted = new AtomicLong();
     private final AtomicBoolean swapping = new AtomicBoolean();
     private volatile boolean draining;
-    private volatile Model like; // what new versions have to be like: the first one, maybe closed
-    private Instances instances; // those that follow are null until open() has made them
+    private volatile Model like; // the first model, possibly closed; new versions must have the same sizes
+    private Instances instances; // this and the members below are null until open() sets them
     private Batcher<Text, Void> batcher;
     private Http http;
 
-    /** Something to encode, until it is answered. */
+    /** A text that has not been answered yet. */
     private static final class Text extends Model.Text {
         private byte[] answer;
 
@@ -56,7 +56,8 @@ public final class Host implements AutoCloseable {
                 StrategyOptions.DEFAULT.replicas(options.replicas()).threads(ReplicaThreads.LIBRARY));
     }
 
-    // ---- On an instance ---------------------------------------------------------------------------------------
+    // ---- Instances
+    // --------------------------------------------------------------------------------------------
 
     private Workspace createState(Replica replica) {
         return new Workspace(options.maxItems(), like.outputs());
@@ -98,7 +99,7 @@ public final class Host implements AutoCloseable {
         return work.thenApply(nothing -> Http.Answer.json(text.answer));
     }
 
-    /** On a thread of its own, as every request's beginning is: it waits until no request sees the old version. */
+    /** Blocks its thread until no request uses the old version any more. Every request has its own thread. */
     private CompletionStage<Http.Answer> swap(Http.Request request) {
         if (!swapping.compareAndSet(false, true)) {
             throw new DistException(Status.UNAVAILABLE, "another swap is under way", null);
@@ -123,7 +124,8 @@ public final class Host implements AutoCloseable {
         return CompletableFuture.completedFuture(Http.Answer.text(strategy.writeMetrics(null)));
     }
 
-    // ---- Begin and end ----------------------------------------------------------------------------------------
+    // ---- Start and shutdown
+    // -----------------------------------------------------------------------------------
 
     private void open() throws Exception {
         like = Model.load(options.models().resolve(options.file()), null);
@@ -140,7 +142,9 @@ public final class Host implements AutoCloseable {
         System.out.println("http://127.0.0.1:" + http.port());
     }
 
-    /** What was accepted is answered, and nothing new begins. Throws where some were told that they are not. */
+    /**
+     * Answers all accepted requests and accepts no new ones. Throws if some clients did not get their answer.
+     */
     private void stop() throws InterruptedException {
         draining = true;
         http.drain();

@@ -27,22 +27,22 @@ import org.libdist.DistException;
 import org.libdist.Status;
 
 /**
- * HTTP on loopback by the JDK's own server, which reads and writes without a selector: a request has a thread while it
- * comes and while its answer goes, and none in between.
+ * An HTTP server on the loopback interface, based on the JDK's server, whose I/O is blocking. A request
+ * occupies a thread while it is read and while its answer is written, but not in between.
  */
 final class Http {
     static final String JSON = "application/json";
 
     private static final int MOST_BODY = 16384;
-    private static final int MOST_CONNECTIONS = 4096; // and as many threads, where all clients are slow
+    private static final int MOST_CONNECTIONS = 4096; // also the maximum number of threads, if all clients are slow
     private static final int BACKLOG = 1024;
-    private static final int IDLE_SECONDS = 60; // a connection on which no whole request comes for so long is closed
-    private static final int THREADS = 8; // that are always there; others end when they are idle
+    private static final int IDLE_SECONDS = 60; // a connection that sends no complete request for this long is closed
+    private static final int THREADS = 8; // always present; further threads end when idle
     private static final int THREAD_IDLE_SECONDS = 5;
-    private static final Duration TO_WRITE = Duration.ofSeconds(10); // that answers have in any case, at the end
+    private static final Duration TO_WRITE = Duration.ofSeconds(10); // minimum time to write the last answers
 
-    static { // read by the server's classes when they are loaded
-        Map.of("sun.net.httpserver.nodelay", "true", // a head and a body are two packets
+    static { // the server's classes read these properties when they are loaded
+        Map.of("sun.net.httpserver.nodelay", "true", // without this, head and body are delayed, as they are two packets
                 "sun.net.httpserver.idleInterval", "" + IDLE_SECONDS,
                 "sun.net.httpserver.maxReqTime", "" + IDLE_SECONDS,
                 "sun.net.httpserver.maxIdleConnections", "" + MOST_CONNECTIONS,
@@ -54,12 +54,15 @@ final class Http {
     private final Map<String, Route> routes = new HashMap<>();
     private final ThreadPoolExecutor threads = new ThreadPoolExecutor(
             THREADS, Integer.MAX_VALUE, THREAD_IDLE_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>());
-    private final Phaser open = new Phaser(1); // requests that have come whole and are not answered; and this
+    private final Phaser open = new Phaser(1); // requests read but not answered, plus one for the server
     private final AtomicLong answered = new AtomicLong();
     private final AtomicLong gone = new AtomicLong();
     private volatile boolean draining;
 
-    /** What a request is answered with, now or later. What it throws, or the stage fails with, is told the client. */
+    /**
+     * Produces the answer to a request, now or later. If it throws or the stage fails, the client gets the
+     * error.
+     */
     @FunctionalInterface
     interface Route {
         CompletionStage<Answer> begin(Request request) throws Exception;
@@ -91,7 +94,7 @@ final class Http {
         };
     }
 
-    /** A request, which has come whole. */
+    /** A request that has been read completely. */
     static final class Request {
         private final HttpExchange exchange;
         private final byte[] body;
@@ -106,12 +109,15 @@ final class Http {
             return body;
         }
 
-        /** Before its answer is there: it is in {@link Http#answered}, or {@link Http#gone}. */
+        /**
+         * Includes the request in {@link Http#answered} or {@link Http#gone}. Call it before the answer is
+         * sent.
+         */
         void counts() {
             counts = true;
         }
 
-        /** A header, or else a parameter of the query; null: neither. */
+        /** Returns a header or else a query parameter; null if neither exists. */
         private String parameter(String name) {
             String said = exchange.getRequestHeaders().getFirst(name);
             String query = exchange.getRequestURI().getRawQuery();
@@ -123,7 +129,7 @@ final class Http {
             return said;
         }
 
-        /** A parameter; 0: there is none. */
+        /** Returns a parameter as a number; 0 if it is absent. */
         long number(String name, long least, long most) {
             String said = parameter(name);
             try {
@@ -132,7 +138,7 @@ final class Http {
                     return number;
                 }
             } catch (NumberFormatException e) {
-                // as one that is out of bounds
+                // handled like a number out of range
             }
             throw new DistException(Status.INVALID_ARGUMENT,
                     name + " is not a whole number from " + least + " to " + most, null);
@@ -143,7 +149,7 @@ final class Http {
         }
     }
 
-    /** @param port 0: any that is free */
+    /** @param port 0 selects a free one */
     Http(int port) throws IOException {
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), BACKLOG);
         server.setExecutor(threads);
@@ -165,20 +171,21 @@ final class Http {
         return server.getAddress().getPort();
     }
 
-    /** Where what becomes of a request may be done: an answer is written there, whose client may be slow. */
+    /** An executor for completing requests. It writes the answers, which can block if a client is slow. */
     Executor threads() {
         return threads;
     }
 
-    // ---- A request --------------------------------------------------------------------------------------------
+    // ---- Requests
+    // ---------------------------------------------------------------------------------------------
 
     private void come(HttpExchange exchange) throws IOException {
         Request request;
         try (InputStream body = exchange.getRequestBody()) {
             request = new Request(exchange, body.readNBytes(MOST_BODY + 1));
-            body.transferTo(OutputStream.nullOutputStream()); // more is not kept
+            body.transferTo(OutputStream.nullOutputStream()); // discard the rest
         }
-        if (open.register() < 0) { // all is over
+        if (open.register() < 0) { // the server has stopped
             exchange.close();
             return;
         }
@@ -218,7 +225,7 @@ final class Http {
             }
             whole = true;
         } catch (IOException e) {
-            // the client has gone
+            // the client has disconnected
         } finally {
             if (request.counts) {
                 (whole ? answered : gone).incrementAndGet();
@@ -227,30 +234,33 @@ final class Http {
         }
     }
 
-    // ---- The end ----------------------------------------------------------------------------------------------
+    // ---- Shutdown
+    // ---------------------------------------------------------------------------------------------
 
-    /** From now on each answer says that it is its connection's last. */
+    /** From now on, each answer tells the client that its connection will be closed. */
     void drain() {
         draining = true;
     }
 
-    /** Of the requests that count: those whose answer went out whole. */
+    /** The number of counted requests whose answer was sent completely. */
     long answered() {
         return answered.get();
     }
 
-    /** Those whose client had gone. */
+    /** The number of counted requests whose client had disconnected. */
     long gone() {
         return gone.get();
     }
 
-    /** Waits until all requests that have come whole are answered, for as long as that, and closes all connections. */
+    /**
+     * Waits for up to {@code patience} until all requests have been answered. Then closes all connections.
+     */
     void stop(Duration patience) throws InterruptedException {
         try {
             long millis = Math.max(patience.toMillis(), TO_WRITE.toMillis());
             open.awaitAdvanceInterruptibly(open.arriveAndDeregister(), millis, TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
-            // who does not take its answer goes without
+            // slow clients lose their answers
         }
         server.stop(0);
         threads.shutdown();

@@ -15,10 +15,10 @@ import java.util.stream.IntStream;
 import org.libdist.DistException;
 import org.libdist.Status;
 
-/** The bodies of requests and answers. */
+/** Parses the bodies of requests and writes those of answers. */
 final class Json {
     private static final JsonFactory FACTORY = new JsonFactory();
-    private static final int LONGEST_NAME = 255; // of a file
+    private static final int LONGEST_NAME = 255; // of a file name
 
     private Json() {}
 
@@ -32,7 +32,7 @@ final class Json {
         return new DistException(Status.INVALID_ARGUMENT, message, cause);
     }
 
-    /** What {@code reader} makes of member {@code name} of the body, an object with nothing after it. */
+    /** Reads member {@code name} of the body with {@code reader}. The body must be exactly one object. */
     private static <T> T member(byte[] body, String name, String form, Reader<T> reader) {
         T found = null;
         try (JsonParser parser = FACTORY.createParser(body)) {
@@ -59,7 +59,7 @@ final class Json {
         return found;
     }
 
-    /** {@code {"ids": [101, 7592, 102]}}: 1 to {@code most}. */
+    /** Parses {@code {"ids": [101, 7592, 102]}}: 1 to {@code most} ids. */
     static int[] ids(byte[] body, int most) {
         int[] ids = member(body, "ids", "{\"ids\": [...]}", parser -> {
             if (parser.currentToken() != JsonToken.START_ARRAY) {
@@ -83,7 +83,7 @@ final class Json {
         return ids;
     }
 
-    /** {@code {"file": "model.onnx"}}: a file of that folder, by its name alone. */
+    /** Parses {@code {"file": "model.onnx"}}. The file must be directly in {@code folder}. */
     static Path file(byte[] body, Path folder) {
         String name = member(body, "file", "{\"file\": \"...\"}",
                 parser -> parser.currentToken() == JsonToken.VALUE_STRING ? parser.getText() : null);
@@ -110,7 +110,7 @@ final class Json {
             content.write(generator);
             generator.writeEndObject();
             generator.writeRaw('\n');
-        } catch (IOException e) { // in memory there is none
+        } catch (IOException e) { // cannot happen in memory
             throw new UncheckedIOException(e);
         }
         return bytes.toByteArray();

@@ -21,9 +21,9 @@ import org.libdist.DistException;
 import org.libdist.Status;
 
 /**
- * A sentence encoder of an .onnx file, as sentence-transformers publishes them: input_ids, attention_mask and, maybe,
- * token_type_ids in, last_hidden_state out. One session of ONNX Runtime, whose weights are packed once; any number of
- * instances run it at a time, each on its own thread.
+ * A sentence encoder from an .onnx file in the format of sentence-transformers. Inputs: input_ids,
+ * attention_mask and optionally token_type_ids; output: last_hidden_state. One ONNX Runtime session holds the
+ * weights, packed once; any number of instances can run it at the same time, each on its own thread.
  */
 final class Model implements AutoCloseable {
     static final int MOST_TOKENS = 256;
@@ -33,14 +33,14 @@ final class Model implements AutoCloseable {
     private static final String TYPES = "token_type_ids";
     private static final String ROWS = "last_hidden_state";
     private static final int MOST_OUTPUTS = 1024;
-    // What fails is thrown: nothing of it goes to the error output besides.
+    // Errors are thrown as exceptions. Do not log them to standard error as well.
     private static final OrtEnvironment ENVIRONMENT =
             OrtEnvironment.getEnvironment(OrtLoggingLevel.ORT_LOGGING_LEVEL_FATAL, "inference_host");
 
     private final OrtSession session;
     private final int outputs;
 
-    /** Ids, and after {@link #encode} a vector or what is wrong with them. */
+    /** Token ids and, after {@link #encode}, their vector or an error. */
     static class Text {
         private final int[] ids;
         private float[] vector;
@@ -74,7 +74,7 @@ final class Model implements AutoCloseable {
         }
     }
 
-    /** The length of a tensor's last axis; -1: any. 0: it is no such tensor. */
+    /** Returns the size of a tensor's last axis, -1 if it is dynamic, or 0 if the tensor has another type. */
     private static long axis(NodeInfo node, int axes, OnnxJavaType type) {
         return node != null && node.getInfo() instanceof TensorInfo info && info.type == type
                         && info.getShape().length == axes
@@ -83,9 +83,9 @@ final class Model implements AutoCloseable {
     }
 
     /**
-     * Opens a file, and encodes something by it.
+     * Opens a file and encodes a test input.
      *
-     * @param like a model whose sizes it has to have; null: any
+     * @param like a model that must have the same sizes; may be null
      */
     static Model load(Path file, Model like) {
         if (!Files.isRegularFile(file)) {
@@ -93,9 +93,9 @@ final class Model implements AutoCloseable {
         }
         OrtSession session = null;
         try (OrtSession.SessionOptions options = new OrtSession.SessionOptions()) {
-            options.setIntraOpNumThreads(1); // the caller's
+            options.setIntraOpNumThreads(1); // the caller's thread
             options.setInterOpNumThreads(1);
-            options.setMemoryPatternOptimization(false); // which keeps one for each shape that it has met
+            options.setMemoryPatternOptimization(false); // it would keep memory for each input shape
             session = ENVIRONMENT.createSession(file.toString(), options);
             Model model = new Model(session);
             if (like != null && like.outputs != model.outputs) {
@@ -130,7 +130,7 @@ final class Model implements AutoCloseable {
         return outputs;
     }
 
-    /** Encodes texts together, on this thread. One that the model cannot encode fails alone. */
+    /** Encodes texts together on this thread. If the model cannot encode a text, only that text fails. */
     void encode(Workspace workspace, Text[] texts) throws OrtException {
         try {
             run(workspace, texts);
@@ -149,7 +149,7 @@ final class Model implements AutoCloseable {
         }
     }
 
-    /** Has the engine make what it needs for full batches of each length. */
+    /** Makes the engine allocate what it needs for full batches of each length. */
     void warmUp(Workspace workspace, int texts, long[] lengths) throws OrtException {
         Text[] some = new Text[texts];
         for (long length : lengths) {
@@ -180,7 +180,7 @@ final class Model implements AutoCloseable {
         }
     }
 
-    /** The mean of so many rows from place {@code at} on, of length 1. */
+    /** Returns the mean of the rows from position {@code at} on, normalized to length 1. */
     private float[] pool(FloatBuffer rows, int at, int tokens) {
         float[] mean = new float[outputs];
         double square = 0;

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.libdist.BatcherOptions;
 
-/** The command line, which is that of the host in C. */
+/** The command line, the same as that of the C host. */
 record Options(Path models, String file, int port, int replicas, Duration drain, int maxItems, BatcherOptions batcher) {
     static final long[] BUCKETS = {16, 32, 64, 128, Model.MOST_TOKENS};
 
@@ -25,7 +25,7 @@ record Options(Path models, String file, int port, int replicas, Duration drain,
                                (default 10000)
             """;
 
-    /** An option: what it is where it is not given, and its bounds. */
+    /** An option's default and range. */
     private record Range(long usual, long least, long most) {
         long parse(String word) {
             long value = Long.parseLong(word);
@@ -44,7 +44,7 @@ record Options(Path models, String file, int port, int replicas, Duration drain,
             "-d", new Range(0, 0, 3_600_000_000L),
             "-t", new Range(10_000, 0, 3_600_000));
 
-    /** Ends the program where it cannot be read. */
+    /** Exits if the command line is invalid. */
     static Options parse(String[] args) {
         try {
             return of(args);

@@ -6,15 +6,17 @@ import java.lang.reflect.Proxy;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Signals that end a program, in the order that it likes. The JVM's own way, shutdown hooks, runs all of them side by side:
- * one of ONNX Runtime's frees what its sessions compute with, while requests are still answered.
+ * Waits for signals so that the program can shut down in a defined order. JVM shutdown hooks all run
+ * concurrently, and a hook of ONNX Runtime frees resources of its sessions while requests are still being
+ * answered.
  */
 final class Signals extends CompletableFuture<String> {
     private Signals() {}
 
     /**
-     * Completed, from now on, by the first of these signals, which do nothing else any more. sun.misc.Signal is called by
-     * its name: javac has a warning for it that cannot be turned off.
+     * Returns a future that the first of these signals completes. From now on the signals have no other
+     * effect. sun.misc.Signal is accessed by reflection, because javac emits a warning for it that cannot be
+     * suppressed.
      */
     static Signals await(String... names) {
         Signals first = new Signals();

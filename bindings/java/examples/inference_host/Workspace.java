@@ -7,14 +7,14 @@ import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.LongBuffer;
 
-/** What an instance computes with: the memory in which the engine reads a batch's texts and leaves its rows. */
+/** The buffers of an instance: the engine reads a batch's ids from them and writes its rows to them. */
 final class Workspace {
     private final LongBuffer ids;
-    private final LongBuffer mask; // 1 where there is an id, 0 behind a text's end
+    private final LongBuffer mask; // 1 for an id, 0 for padding
     private final LongBuffer types; // all 0
     private final FloatBuffer rows;
 
-    /** For so many texts of any length, and models that give so many numbers a row. */
+    /** For up to {@code texts} texts of any length, and models with {@code outputs} numbers per row. */
     Workspace(int texts, int outputs) {
         int tokens = texts * Model.MOST_TOKENS;
         ids = direct(tokens * Long.BYTES).asLongBuffer();
@@ -27,7 +27,7 @@ final class Workspace {
         return ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
     }
 
-    /** Has the texts' ids there, each in {@code longest} places. */
+    /** Copies the texts' ids into the buffers, {@code longest} positions per text. */
     void fill(Model.Text[] texts, int longest) {
         ids.clear();
         mask.clear();

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.StrategyExtended.batch_reduce_to and .reduce_to: the examples of their pages, which work for every
+"""The examples from the pages of tf.distribute.StrategyExtended.batch_reduce_to and .reduce_to. They work with any
 strategy.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
 """
 
 import libdist.tf as tf

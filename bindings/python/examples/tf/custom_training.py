@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial "Custom training with tf.distribute.Strategy", with a linear classifier in place of its network.
+"""The tutorial "Custom training with tf.distribute.Strategy", with a linear classifier instead of its network.
 
 Lines that changed:
     import tensorflow as tf       ->   import libdist.tf as tf
-    model = create_model()        ->   weights and bias as tf.Variable         layers are Keras', not tf.distribute's
-    loss_object(labels, ...)      ->   cross_entropy(), in NumPy               so are losses
-    tape.gradient(loss, ...)      ->   the gradients, in NumPy                 libdist reduces gradients, it makes none
-    optimizer.apply_gradients()   ->   variable.assign_sub(rate * gradient)    aggregation=SUM reduces, as optimizers do
-    fashion_mnist.load_data()     ->   clusters of points                      nothing is fetched
-All that distributes is the tutorial's: scope, datasets, compute_average_loss, run, reduce, metrics, checkpoint.
+    model = create_model()        ->   weights and bias as tf.Variable         layers belong to Keras
+    loss_object(labels, ...)      ->   cross_entropy(), in NumPy               losses belong to Keras
+    tape.gradient(loss, ...)      ->   the gradients, in NumPy                 libdist has no automatic differentiation
+    optimizer.apply_gradients()   ->   variable.assign_sub(rate * gradient)    aggregation=SUM sums, like an optimizer
+    fashion_mnist.load_data()     ->   clusters of points                      avoids a download
+All distribution code is unchanged: scope, datasets, compute_average_loss, run, reduce, metrics, checkpoint.
 """
 
 import os
@@ -44,7 +44,7 @@ def cross_entropy(labels, probabilities):
 
 def main(replicas=2):
     strategy = tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(replicas)])
-    GLOBAL_BATCH_SIZE = BATCH_SIZE_PER_REPLICA * 2  # the tutorial's: BATCH_SIZE_PER_REPLICA * num_replicas_in_sync
+    GLOBAL_BATCH_SIZE = BATCH_SIZE_PER_REPLICA * 2  # the tutorial: BATCH_SIZE_PER_REPLICA * num_replicas_in_sync
     train_dataset = tf.data.Dataset.from_tensor_slices(load_data(1)).batch(GLOBAL_BATCH_SIZE)
     test_dataset = tf.data.Dataset.from_tensor_slices(load_data(2)).batch(GLOBAL_BATCH_SIZE)
     train_dist_dataset = strategy.experimental_distribute_dataset(train_dataset)

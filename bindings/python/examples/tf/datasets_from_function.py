@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategy.experimental_distribute_dataset and .distribute_datasets_from_function of tf.distribute, as on their pages.
+"""The examples of Strategy.experimental_distribute_dataset and .distribute_datasets_from_function from their pages.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
 """
 
 import libdist.tf as tf

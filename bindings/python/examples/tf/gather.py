@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.Strategy.gather: the examples of its page.
+"""The examples from the page of tf.distribute.Strategy.gather.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
 """
 
 import libdist.tf as tf

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.ReplicaContext.merge_call: replicas meet, and a function runs once for all of them.
+"""The example of tf.distribute.ReplicaContext.merge_call, which runs a function once for all replicas.
 
 Lines that changed:
-    import tensorflow as tf                        ->   import libdist.tf as tf     arrays of NumPy's are the tensors
+    import tensorflow as tf                        ->   import libdist.tf as tf     tensors are NumPy arrays
     replica_ctx = tf.get_replica_context()         ->   replica_ctx = tf.distribute.get_replica_context()
-                                                        in TensorFlow 2 as well: the page has an older name
+                                                        the page uses an old name, which TensorFlow 2 lacks, too
 """
 
 import libdist.tf as tf

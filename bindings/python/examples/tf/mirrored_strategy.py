@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.MirroredStrategy: the examples of its page.
+"""The examples from the page of tf.distribute.MirroredStrategy.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-The page's "process input and return result" is a sum here.
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+For the page's placeholder "process input and return result", this program computes a sum.
 """
 
 import libdist.tf as tf

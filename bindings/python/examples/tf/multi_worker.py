@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.MultiWorkerMirroredStrategy: TF_CONFIG of two processes, a variable in the scope, a step of all workers.
+"""The example of tf.distribute.MultiWorkerMirroredStrategy: TF_CONFIG with two processes, a variable, and a step.
 
     DIST_REPLICAS=1 python multi_worker.py 0 &
     DIST_REPLICAS=1 python multi_worker.py 1
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-The page's index, 0, is an argument, and so may be its addresses. TensorFlow has one replica for a worker's CPUs, libdist one for
-each CPU, but where DIST_REPLICAS says how many.
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+The page hard-codes the index 0 and the addresses; here, both are arguments. On CPUs, a TensorFlow worker has one
+replica. A libdist worker has one replica per CPU unless DIST_REPLICAS is set.
 """
 
 import json

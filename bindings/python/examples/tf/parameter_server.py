@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.ParameterServerStrategy: the tutorial's custom training loop with a ClusterCoordinator.
+"""The custom training loop with a ClusterCoordinator from the tutorial on tf.distribute.ParameterServerStrategy.
+
+The following command starts one process per task and sets TF_CONFIG as TensorFlow expects it:
 
     dist-launch --ps 2 --workers 2 -- python parameter_server.py
 
-runs it in a process for each task, with TF_CONFIG as TensorFlow has it.
-
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-    the branch of workers and parameter servers, `server.join()`, stands below the strategy, the variables and the functions:
-    TensorFlow sends workers the functions' graphs, here a worker runs the functions that the same program has made in it
-Model, loss and gradient, which are Keras' and the tape's on the page, are in NumPy, and the data are made up.
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+    The branch for workers and parameter servers, `server.join()`, comes after the strategy, the variables and the functions.
+    TensorFlow sends the functions' graphs to workers. With libdist, a worker runs functions defined in its own process.
+The model, loss and gradient are written in NumPy instead of Keras and GradientTape, and the data are synthetic.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.ReplicaContext, its all_reduce and all_gather: the examples of their pages.
+"""The examples from the pages of tf.distribute.ReplicaContext and its methods all_reduce and all_gather.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
 """
 
 import libdist.tf as tf

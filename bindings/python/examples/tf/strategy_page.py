@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.Strategy: its page's custom training loop, with a metric of the program's own.
+"""The custom training loop from the page of tf.distribute.Strategy, with a user-defined metric.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-The page's "process input and return result" is a sum here, and "metrics (such as loss, accuracy, etc.) to accumulate
-metrics across steps" a mean absolute value and libdist's own Mean.
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+For the page's placeholder "process input and return result", this program computes a sum. For "metrics (such as loss,
+accuracy, etc.) to accumulate metrics across steps", it uses a mean absolute value and libdist's own Mean.
 """
 
 import numpy as np

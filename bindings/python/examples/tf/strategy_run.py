@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.Strategy.run, and .reduce: the examples of their pages.
+"""The examples from the pages of tf.distribute.Strategy.run and .reduce.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-"GPU:0" is the name of a place here: replicas are threads of the host.
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+"GPU:0" is only a name here: replicas are threads on the CPU.
 """
 
 import libdist.tf as tf
@@ -35,7 +35,7 @@ def distributed_values_input():
 
         return strategy.run(replica_fn2, args=(distributed_values,))
 
-    return run()  # every replica returns the same object, so that it is not per-replica
+    return run()  # every replica returns the same object, so the result is not per-replica
 
 
 def all_reduce_inside():

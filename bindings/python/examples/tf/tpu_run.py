@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.TPUStrategy.run: the example of its page. Eight virtual devices of this host are its replicas.
+"""The example from the page of tf.distribute.TPUStrategy.run. Its replicas are eight virtual devices of this machine.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
 """
 
 import libdist.tf as tf

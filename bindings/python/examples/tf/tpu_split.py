@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.TPUStrategy: the example of its page, a replica of eight logical devices that share a batch of images.
+"""The example from the page of tf.distribute.TPUStrategy: eight logical devices of one replica share a batch of images.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-    resolver, connecting, initialize_tpu_system(resolver)   ->   a topology of eight devices by hand, resolver None;
-        tf.tpu.experimental.initialize_tpu_system() gives that of this machine's CPUs, however many there are
-    output = model(inputs)   ->   output = strategy.run_on_logical_devices(model, (inputs,))     no compiler divides it
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+    resolver, connecting, initialize_tpu_system(resolver)   ->   a topology of eight devices; the resolver is None
+        (tf.tpu.experimental.initialize_tpu_system() would return a topology with this machine's CPUs)
+    output = model(inputs)   ->   output = strategy.run_on_logical_devices(model, (inputs,))     no compiler partitions it
 """
 
 import libdist.tf as tf
@@ -67,7 +67,7 @@ def assign_and_replicate():
     def step_replicated(inputs):
         images, bounding_box = inputs
         images = strategy.experimental_split_to_logical_devices(images, [1, 2])
-        # A tensor that all logical devices have whole.
+        # A tensor that is replicated to all logical devices.
         bounding_box = strategy.experimental_replicate_to_logical_devices(bounding_box)
         return strategy.run_on_logical_devices(lambda part, box: part + box, (images, bounding_box))
 

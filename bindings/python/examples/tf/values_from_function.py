@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.Strategy.experimental_distribute_values_from_function: the examples of its page.
+"""The examples from the page of tf.distribute.Strategy.experimental_distribute_values_from_function.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
-The page's fourth example, which places values on devices with tf.device, is not here: the host has one memory.
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
+The page's fourth example is omitted: it places values on devices with tf.device, but here all replicas share one
+memory.
 """
 
 import numpy as np

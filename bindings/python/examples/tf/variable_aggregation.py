@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.VariableAggregation and tf.VariableSynchronization; StrategyExtended.update: the examples of their pages.
+"""The examples from the pages of tf.VariableAggregation, tf.VariableSynchronization and StrategyExtended.update.
 
 Lines that changed:
-    import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
+    import tensorflow as tf   ->   import libdist.tf as tf      tensors are NumPy arrays
 """
 
 import libdist.tf as tf
@@ -48,7 +48,7 @@ def on_read():
 
     @tf.function
     def update_fn():
-        total.assign_add(2.0)  # each replica its own copy: nobody waits
+        total.assign_add(2.0)  # each replica updates its own copy without waiting
 
     strategy.run(update_fn)
     return total.read_value()

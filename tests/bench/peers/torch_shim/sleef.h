@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vLLM's headers use of SLEEF. The all_reduce calls none of it.
+// Replaces the parts of SLEEF that vLLM's headers use. The all_reduce calls none of them.
 #pragma once
 #include <immintrin.h>
 

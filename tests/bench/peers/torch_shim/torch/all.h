@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vLLM's and DeepSpeed's shared-memory collectives use of PyTorch: a tensor as a view, its element types, and checks.
+// Replaces the parts of PyTorch that vLLM's and DeepSpeed's shared-memory collectives use: a tensor as a
+// view, its element types, and checks.
 #pragma once
 
 #include <immintrin.h>

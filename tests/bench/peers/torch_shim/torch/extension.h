@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same as DeepSpeed wants it, which relies on PyTorch's headers for those of the system's, too.
+// The same for DeepSpeed, which also relies on PyTorch to include system headers.
 #pragma once
 
 #include <errno.h>
