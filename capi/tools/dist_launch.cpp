@@ -32,8 +32,7 @@ int complain(int status, const std::string& why) {
 
 int print(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    return complain(kLauncherFailed,
-                    std::string("cannot write to standard output: ") + std::strerror(errno));
+    return complain(kLauncherFailed, std::string("cannot write to standard output: ") + std::strerror(errno));
   }
   return 0;
 }

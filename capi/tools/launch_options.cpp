@@ -192,8 +192,8 @@ void Parser::take_grace(std::string_view text) {
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
   if (!begins || error != std::errc() || end != text.data() + text.size() || seconds > kMaxGraceSeconds) {
-    refuse("--grace is " + shown(text) + ", but must be seconds from 0 to " + std::to_string(kMaxGraceSeconds) +
-           ", such as 0.5");
+    refuse("--grace is " + shown(text) + ", but must be seconds from 0 to " +
+           std::to_string(kMaxGraceSeconds) + ", such as 0.5");
     return;
   }
   options_.grace_ns = static_cast<int64_t>(seconds * 1e9);
@@ -234,8 +234,7 @@ bool Parser::take_host(std::string_view text) {
   } else {
     name = text.substr(0, colon);
     if (std::count(text.begin(), text.end(), ':') > 1) {
-      return refuse(where +
-                    " has more than one colon. Put an IPv6 address in brackets, as in [fd00::1]:2."),
+      return refuse(where + " has more than one colon. Put an IPv6 address in brackets, as in [fd00::1]:2."),
              false;
     }
     if (!is_name(name)) return refuse(where + " is not HOST or HOST:TASKS"), false;
@@ -304,8 +303,8 @@ void Parser::check_hosts() {
                   std::to_string(DIST_MAX_CLUSTER_TASKS));
   }
   if (is_given('n') && options_.workers != sum) {
-    return refuse("-n is " + std::to_string(options_.workers) + ", but --hosts has " +
-                  std::to_string(sum) + " tasks. Leave out -n, or make them equal.");
+    return refuse("-n is " + std::to_string(options_.workers) + ", but --hosts has " + std::to_string(sum) +
+                  " tasks. Leave out -n, or make them equal.");
   }
   options_.workers = static_cast<int32_t>(sum);
   if (!is_given(kIndex)) return refuse("--hosts needs --index, the position of this machine in the list");
@@ -333,7 +332,8 @@ void Parser::check_local() {
         "dist-launch --ps " +
         ps + " --workers 2 -- PROGRAM");
   }
-  if (!is_given('n')) return refuse("-n is missing. Pass the number of workers, as in: dist-launch -n 2 -- PROGRAM");
+  if (!is_given('n'))
+    return refuse("-n is missing. Pass the number of workers, as in: dist-launch -n 2 -- PROGRAM");
   if (has_ps && options_.chief) {
     return refuse("--chief cannot be used with --ps, which already adds a chief. Leave out --chief.");
   }

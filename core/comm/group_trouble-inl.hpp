@@ -9,7 +9,8 @@ namespace dist {
 // For a child that was forked inside a host function called from a round: it has no peers to wait for.
 inline Status no_peers() noexcept {
   return failed_precondition(
-      "this process is a forked child of the strategy's process, and threads do not survive fork(). Create a strategy in the child.");
+      "this process is a forked child of the strategy's process, and threads do not survive fork(). Create a "
+      "strategy in the child.");
 }
 
 // A member came for something else. The report names the culprit, so this waits briefly for the slots that

@@ -215,9 +215,8 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
     if (group.poisoned()) return group.failure();
     int64_t waited_ns = 0;
     if (group.overdue(start_ns, timeout_ns_, &waited_ns) != Trouble::kNone) {
-      return dist::fail(DIST_DEADLINE_EXCEEDED,
-                        "worker %d has not finished the previous run within %.3g s", missing,
-                        static_cast<double>(waited_ns) * 1e-9);
+      return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished the previous run within %.3g s",
+                        missing, static_cast<double>(waited_ns) * 1e-9);
     }
     // The transport's listener is the meeting; this group's progress word may be another one, so poll.
     constexpr int64_t kLookNs = 1'000'000;
@@ -241,8 +240,8 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
       return dist::fail(DIST_CANCELLED, "the wait for worker %d to finish its run was cancelled", named(0));
     const int64_t waited_ns = host_.now_ns() - start_ns;
     if (timeout_ns_ > 0 && waited_ns >= timeout_ns_) {
-      return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished its run within %.3g s",
-                        named(0), static_cast<double>(waited_ns) * 1e-9);
+      return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished its run within %.3g s", named(0),
+                        static_cast<double>(waited_ns) * 1e-9);
     }
     constexpr int64_t kLookNs = 1'000'000;
     word.sleep(seen, host_.slice_ns(kLookNs), group_.policy(), [&] { return leader.transfer.over(); });

@@ -312,7 +312,8 @@ void Instances::withdraw_cancelled(Request& request, const char* reason) noexcep
     withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
-  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it started: %.900s", reason);
+  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it started: %.900s",
+                reason);
   count_unbegun(why.code);
   request.end_in_signal(why);
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 FOLDERS = ["core", "capi", "include", "bindings", "examples", "tests"]
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".i", ".go", ".java", ".py"}
 GENERATED = re.compile(r"^(bindings/(go/internal/cdist|java/target)/|include/dist/experimental_hints\.h$)")
-MAX_LINES = 500
 # The headers say worker for a process, replica for a copy of the function, and group for members of a collective.
 WRONG_WORDS = re.compile(r"\b(nodes?|slaves?|gangs?|masters?)\b", re.IGNORECASE)
 # Examples must compile with any C library for Linux.
@@ -23,8 +22,6 @@ def faults_of(name: str, text: str) -> list[str]:
     faults = []
     if "SPDX-License-Identifier: Apache-2.0" not in head:
         faults.append("1: begins without SPDX-License-Identifier: Apache-2.0")
-    if len(lines) > MAX_LINES:
-        faults.append(f"{len(lines)}: over {MAX_LINES} lines: split it where it has two subjects")
     for number, line in enumerate(lines, 1):
         if LEFTOVERS.search(line) and name != "tests/check/files.py":
             faults.append(f"{number}: unfinished, or of one machine only: {line.strip()}")

@@ -78,7 +78,8 @@ void workers_with_other_transports_refuse_each_other(void**) {
     options.module = GRPC_MODULE;
   });
   await([&] { return second.lost(0); });
-  assert_says(why(second, 0), "data is carried by gRPC there, Gloo here. Give all workers the same transport.");
+  assert_says(why(second, 0),
+              "data is carried by gRPC there, Gloo here. Give all workers the same transport.");
   first.close();
   second.close();
 }

@@ -246,7 +246,8 @@ void without_the_module_it_says_so(void**) {
     assert_says(std::string(last_error().message), part);
   };
   says("/nowhere/libdist-grpc.so", "libdist-grpc.so was not found at /nowhere/libdist-grpc.so");
-  says("/nowhere/libdist-grpc.so", "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist");
+  says("/nowhere/libdist-grpc.so",
+       "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist");
   says("/dev/null", "cannot be loaded");
   // Another library altogether.
   says(OTHER_LIBRARY, "is not a libdist-grpc.so module");

@@ -25,8 +25,7 @@ const dist_tensor kResult{&g_result, DIST_F32, 0, nullptr, nullptr};
 void assert_needs_a_replica(const Status& status, const char* call) {
   assert_int_equal(status.code(), DIST_FAILED_PRECONDITION);
   assert_ptr_equal(std::strstr(last_error().message, call), last_error().message);
-  assert_non_null(
-      std::strstr(last_error().message, "replica is NULL, as in the cross-replica context"));
+  assert_non_null(std::strstr(last_error().message, "replica is NULL, as in the cross-replica context"));
 }
 
 // The number of replicas counts where the caller does not give the size of the global batch.

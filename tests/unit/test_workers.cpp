@@ -114,8 +114,7 @@ void workers_that_disagree_are_told_so(void**) {
       call.n = 1;
       return worker_collective(member, meeting, call);
     });
-    assert_all_say(outcomes, DIST_INVALID_ARGUMENT, odd,
-                   {"all_reduce #3: worker", "f64[2]", "f64[1]"});
+    assert_all_say(outcomes, DIST_INVALID_ARGUMENT, odd, {"all_reduce #3: worker", "f64[2]", "f64[1]"});
     works_again(cluster);
   }
 }
@@ -167,7 +166,8 @@ void who_cannot_be_understood_is_named(void**) {
   Outcome outcome = answer_to(bytes);
   assert_int_equal(outcome.status.code(), DIST_INVALID_ARGUMENT);
   assert_int_equal(outcome.error.culprit.worker, 1);
-  assert_non_null(std::strstr(outcome.error.message, "worker 1 uses version 9 of the protocol between workers"));
+  assert_non_null(
+      std::strstr(outcome.error.message, "worker 1 uses version 9 of the protocol between workers"));
   assert_string_equal(outcome.error.received, "version 9");
   assert_true(outcome.error.hint[0] != '\0');
   // Another magic number; a collective that there is not.

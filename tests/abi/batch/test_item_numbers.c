@@ -51,7 +51,8 @@ static void how_many_and_how_they_end(void **state) {
   dist_work *works[8];
   for (int i = 0; i < 8; i++) works[i] = join(batcher, i < 2 ? &mark : NULL, i == 7 ? &bounded : NULL);
   dist_work *none = NULL;
-  assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_RESOURCE_EXHAUSTED, "8 items are waiting");
+  assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_RESOURCE_EXHAUSTED,
+               "8 items are waiting");
   expect_number(strategy, "dist_items_waiting", 0, 8);
   expect_number(strategy, "dist_items_active", 0, 0);
   expect_number(strategy, "dist_items_accepted_total", 0, 8);

@@ -197,8 +197,7 @@ static void arguments_and_contexts_are_checked(void **state) {
                "dist_drift.struct_size is 8: initialize the struct with DIST_DRIFT_INIT");
   for (int32_t replicas = 2; replicas <= 4; replicas += 2) { /* with other copies, and with as many */
     dist_strategy *const other = strategy_of(replicas, DIST_THREADS_CALLER);
-    assert_fails(dist_variable_check_drift(other, variable, NULL), DIST_INVALID_ARGUMENT,
-                 "another strategy");
+    assert_fails(dist_variable_check_drift(other, variable, NULL), DIST_INVALID_ARGUMENT, "another strategy");
     assert_ok(dist_strategy_destroy(other));
   }
   assert_fails(dist_run(*state, check_inside, variable, NULL), DIST_FAILED_PRECONDITION,

@@ -203,9 +203,10 @@ static void a_deadline_leaves_the_strategy_busy(void **state) {
     assert_int_equal(in.inner_status, DIST_DEADLINE_EXCEEDED);
     assert_has(in.inner_error.message, "the run's deadline of 1 ms");
     assert_has(in.inner_error.message, "These have not returned from their functions: replica 1");
-    assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION,
-                 "dist_strategy_destroy(): a run reached its deadline, but these have not returned from their "
-                 "functions: replica 1");
+    assert_fails(
+        dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION,
+        "dist_strategy_destroy(): a run reached its deadline, but these have not returned from their "
+        "functions: replica 1");
     atomic_store(&in.let_out, 1);
     while (dist_strategy_destroy(strategy) == DIST_FAILED_PRECONDITION) sched_yield();
     assert_int_equal(atomic_load(&in.outside_of), 1);

@@ -135,14 +135,15 @@ static void workers_that_check_different_things_are_told(void **state) {
   const struct {
     dist_status status; /* worker 0's and 2's */
     const char *words;
-  } wanted[] = {{DIST_INVALID_ARGUMENT,
-                 "worker 1 called all_reduce with tag \"drift of b f32[6] MirroredVariable\", but workers 0, 2 "
-                 "called all_reduce with tag \"drift of a f32[6] MirroredVariable\""},
-                {DIST_INVALID_ARGUMENT, "tag \"drift of a f32[7] MirroredVariable\""},
-                {DIST_INVALID_ARGUMENT, "tag \"drift of a f32[6] SyncOnReadVariable\""},
-                {DIST_INVALID_ARGUMENT, "worker 1 called all_reduce"},
-                {DIST_INVALID_ARGUMENT, "worker 1 called all_reduce with tag \"drift of b"},
-                {DIST_ABORTED, "another strategy"}};
+  } wanted[] = {
+      {DIST_INVALID_ARGUMENT,
+       "worker 1 called all_reduce with tag \"drift of b f32[6] MirroredVariable\", but workers 0, 2 "
+       "called all_reduce with tag \"drift of a f32[6] MirroredVariable\""},
+      {DIST_INVALID_ARGUMENT, "tag \"drift of a f32[7] MirroredVariable\""},
+      {DIST_INVALID_ARGUMENT, "tag \"drift of a f32[6] SyncOnReadVariable\""},
+      {DIST_INVALID_ARGUMENT, "worker 1 called all_reduce"},
+      {DIST_INVALID_ARGUMENT, "worker 1 called all_reduce with tag \"drift of b"},
+      {DIST_ABORTED, "another strategy"}};
   _Static_assert(COUNT_OF(wanted) == ODDITIES, "each");
   workers all = workers_of("2+1+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
   for (oddity odd = 0; odd < ODDITIES; ++odd) {

@@ -142,8 +142,7 @@ static void who_disagrees_is_named(void **state) {
   for (size_t i = 0; i < COUNT_OF(members); ++i) {
     char words[128];
     play_trouble(s, OTHER_OP, members[i]);
-    snprintf(words, sizeof words,
-             "all_reduce #2 (tag \"apart\") of group 1: worker %d called all_reduce MAX",
+    snprintf(words, sizeof words, "all_reduce #2 (tag \"apart\") of group 1: worker %d called all_reduce MAX",
              (int)members[i] / 2);
     expect(s, DIST_INVALID_ARGUMENT, words);
   }

@@ -300,8 +300,7 @@ static void who_does_not_make_the_same_group_is_told(void **state) {
     assert_int_equal(threads[w].status, DIST_INVALID_ARGUMENT);
     assert_null(own[w].of[w]);
     assert_has(threads[w].error.message, "dist_group_create(): ");
-    assert_has(threads[w].error.message,
-               "worker 1 called all_reduce with tag \"group of replicas 0, 2-3\"");
+    assert_has(threads[w].error.message, "worker 1 called all_reduce with tag \"group of replicas 0, 2-3\"");
     assert_has(threads[w].error.message, "called all_reduce with tag \"group of replicas 0, 2, 4\"");
     assert_string_equal(threads[w].error.message, threads[0].error.message);
     assert_has(threads[w].error.hint, "same groups on every worker");
