@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks rules for all source files: the license on the first line, the maximum size, and the terminology."""
+"""Checks rules for all source files: the license on the first line, and the terminology."""
 
 import re
 import sys
