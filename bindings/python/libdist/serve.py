@@ -47,6 +47,7 @@ class Request(concurrent.futures.Future[T]):
         self._token = 0
         self._work = 0  # it is not there, or has ended
         self._submitting = threading.RLock()
+        self._notified = False  # that it was cancelled
 
     def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int, request_id: int) -> None:
         queue = self._queue.handle
@@ -126,13 +127,19 @@ class Request(concurrent.futures.Future[T]):
                     taken.wait(SLICE)
 
     def cancel(self) -> bool:
-        """Ends it: at once where it is queued; where its function runs, Replica.check() says so. False: it has ended."""
+        """Cancels the request: at once if it is queued; if its function runs, Replica.check() raises Cancelled.
+
+        True: the request is cancelled, also if it was before. False: it has ended.
+        """
         with self._submitting:
             if self._work:
                 _cdist.dist_work_cancel(self._work)
         if not super().cancel():
             return False
-        self.set_running_or_notify_cancel()
+        with self._submitting:
+            notify, self._notified = not self._notified, True
+        if notify:
+            self.set_running_or_notify_cancel()
         return True
 
     def result(self, timeout: Optional[float] = None) -> T:
