@@ -10,6 +10,7 @@ import weakref
 from typing import Any, Optional
 
 from . import _calls, _cdist
+from ._exit import finalizing
 
 
 class Queue:
@@ -40,8 +41,9 @@ class Queue:
                 _cdist.dist_work_destroy(work)
         return bool(work)
 
-    def __del__(self, _destroy: Any = _cdist.dist_completions_destroy) -> None:
-        _destroy(self.handle)
+    def __del__(self, _destroy: Any = _cdist.dist_completions_destroy, _late: Any = finalizing) -> None:
+        if not _late():
+            _destroy(self.handle)
 
 
 class LoopQueue(Queue):

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import weakref
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 from . import _calls, _cdist, values
+from ._exit import ITERATOR, close_at_exit, finalizing
 from .errors import FailedPrecondition, OutOfRange
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class DatasetIterator:
         self._sources = dataset._sources
         self._workers = dataset._strategy if dataset._strategy._has_peers else None
         self._handle = handle
-        _iterators.add(self)
+        close_at_exit(self, ITERATOR)
 
     def __iter__(self) -> DatasetIterator:
         return self
@@ -318,20 +318,11 @@ class DatasetIterator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_iterator_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_iterator_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:
         if not self._handle:
             raise FailedPrecondition("the iterator is closed")
         return self._handle
-
-
-_iterators: weakref.WeakSet[DatasetIterator] = weakref.WeakSet()
-
-
-def close_iterators() -> None:
-    """Ends all passes, before the interpreter goes."""
-    for iterator in list(_iterators):
-        iterator.close()

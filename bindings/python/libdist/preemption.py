@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from . import _cdist
+from ._exit import finalizing
 from ._options import nanoseconds
 from .cancel import Cancel, handle_of
 from .checkpoint import Path
@@ -110,8 +111,8 @@ class PreemptionHandler:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_preemption_handler_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_preemption_handler_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:

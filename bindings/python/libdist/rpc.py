@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from . import _calls, _cdist, values
+from ._exit import RPC_CLIENT, RPC_SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
 from ._options import nanoseconds
 from .cancel import Cancel, handle_of
@@ -72,6 +73,7 @@ class RpcServer:
         options.num_threads = num_threads
         options.max_queued = max_queued
         self._handle = _cdist.dist_rpc_server_create(None, address, options)
+        close_at_exit(self, RPC_SERVER)
 
     def register(self, method: str, fn: Callable[..., Any]) -> None:
         """Offers fn(call, *arguments) under a name, before start(); call is an RpcCall.
@@ -115,8 +117,8 @@ class RpcServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_rpc_server_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_rpc_server_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:
@@ -171,6 +173,7 @@ class RpcClient:
         options = _cdist.dist_rpc_client_options()
         options.timeout_ns = nanoseconds(timeout) if timeout is not None else 0
         self._handle = _cdist.dist_rpc_client_create(None, address, options)
+        close_at_exit(self, RPC_CLIENT)
 
     def call(
         self, method: str, *arguments: Any, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
@@ -205,8 +208,8 @@ class RpcClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_rpc_client_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_rpc_client_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:

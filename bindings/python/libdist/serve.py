@@ -203,12 +203,6 @@ def settle_requests(strategy: Strategy) -> None:
         request._settle()
 
 
-def give_up_requests(strategy: Strategy) -> None:
-    """At the interpreter's end: nobody waits for what they come to."""
-    for request in requests_of(strategy):
-        request.cancel()
-
-
 # ---- instances --------------------------------------------------------------------------------------------
 
 

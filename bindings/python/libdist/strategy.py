@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import atexit
 import threading
-import time
 import weakref
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
+from ._exit import finalizing
 from ._input import Input
 from ._inspection import Inspection
 from ._interrupt import Watch
@@ -29,7 +28,7 @@ from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
 from .network import Network
 from .replica import Replica
-from .serve import Serving, give_up_requests, settle_requests
+from .serve import Serving, settle_requests
 from .topology import DeviceAssignment
 from .variables import Variable, create
 
@@ -251,8 +250,8 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if self._handle and self._owned:  # before the interpreter ends _close_all() has closed it
+    def __del__(self, _late: Any = finalizing) -> None:
+        if self._handle and self._owned and not _late():
             try:
                 self.close()
             except DistError:  # a run that was given up after its deadline is not over
@@ -479,22 +478,3 @@ def replica_of(handle: int) -> Optional[Replica]:
     if not handle:
         return None
     return current_replica(handle) or Replica(handle, strategy_of(_cdist.dist_replica_strategy(handle)))
-
-
-@atexit.register
-def _close_all() -> None:
-    """Before the interpreter goes: threads that make batches ahead, or are replicas, would call into it."""
-    from .dataset import close_iterators
-
-    close_iterators()
-    patience = time.monotonic() + 10.0  # for runs that daemon threads have left under way
-    for strategy in list(_strategies.values()):
-        while strategy._handle:
-            give_up_requests(strategy)
-            try:
-                strategy.close()
-            except DistError:
-                strategy._cancel_quietly()
-                if time.monotonic() > patience:
-                    break
-                time.sleep(0.001)
