@@ -61,9 +61,22 @@ class Attachment {
   void hold() {
     (void)PyGILState_Ensure();
     held_ = true;
+    follow("gettrace", "settrace");
+    follow("getprofile", "setprofile");
   }
 
  private:
+  /* As threading.Thread does at the start of a thread, for debuggers and coverage tools. */
+  static void follow(const char *get, const char *set) {
+    PyObject *const threading = PyImport_ImportModule("threading");
+    PyObject *const hook = threading ? PyObject_CallMethod(threading, get, nullptr) : nullptr;
+    PyObject *const install = PySys_GetObject(set); /* borrowed */
+    if (hook && hook != Py_None && install) Py_XDECREF(PyObject_CallFunctionObjArgs(install, hook, nullptr));
+    Py_XDECREF(hook);
+    Py_XDECREF(threading);
+    PyErr_Clear();
+  }
+
   bool held_ = false;
 };
 static thread_local Attachment attachment;

@@ -18,8 +18,10 @@ class Queue:
 
     taker = 0  # the thread that takes them; 0: none of this module's
 
+    handle = 0
+
     def __init__(self) -> None:
-        self.handle: int = _cdist.dist_completions_create(None)
+        self.handle = _cdist.dist_completions_create(None)
 
     def begin(self) -> Queue:
         threading.Thread(target=self._take_all, name="libdist-completions", daemon=True).start()
@@ -42,7 +44,7 @@ class Queue:
         return bool(work)
 
     def __del__(self, _destroy: Any = _cdist.dist_completions_destroy, _late: Any = finalizing) -> None:
-        if not _late():
+        if self.handle and not _late():
             _destroy(self.handle)
 
 

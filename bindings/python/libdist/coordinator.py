@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
 from . import _calls, _cdist, _tensors, values
 from ._exit import COORDINATOR, close_at_exit, finalizing
 from ._interrupt import Watch, interruptible
+from ._native import Native
 from ._options import nanoseconds
 from ._tensors import Array, TensorLike, numpy_dtype
 from .cancel import Cancel, handle_of
@@ -118,7 +119,7 @@ _shared: weakref.WeakValueDictionary[int, _Shared] = weakref.WeakValueDictionary
 _creating = threading.Lock()
 
 
-class Coordinator(Reader):
+class Coordinator(Native, Reader):
     """Keeps variables on parameter servers, and has workers run closures: side by side, none waits for another.
 
     strategy = libdist.Strategy(kind=StrategyKind.PARAMETER_SERVER)   # TF_CONFIG says which servers there are

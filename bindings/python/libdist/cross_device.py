@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, _tensors, values
+from ._native import Native
 from ._outside import Destinations, Where, _all_or_none
 from .constants import CrossDeviceKind, ReduceOp
 from .errors import FailedPrecondition
@@ -93,7 +94,7 @@ class _Accumulate:
             self.failures.all.append((-1, error))
 
 
-class CrossDevice:
+class CrossDevice(Native):
     """Who reduces, broadcasts and gathers values from outside runs, for a strategy or without one. Immutable."""
 
     def __init__(
@@ -191,7 +192,7 @@ class CrossDevice:
     def __del__(self, _destroy: Any = _cdist.dist_cross_device_destroy, _release: Any = _calls.release) -> None:
         if self._handle:
             _destroy(self._handle)
-        for token in self._tokens:  # a strategy that was made with them keeps this object
+        for token in getattr(self, "_tokens", ()):  # a strategy that was made with them keeps this object
             _release(token)
 
     def _native(self) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple,
 
 from . import _calls, _cdist, values
 from ._exit import ITERATOR, close_at_exit, finalizing
+from ._native import Native
 from .errors import FailedPrecondition, OutOfRange
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class _Reduction:
             return -self.failures.add(error)
 
 
-class Dataset:
+class Dataset(Native):
     """A source of batches, each split over the replicas. Every `for batch in dataset` is a pass."""
 
     def __init__(self, strategy: Strategy, handle: int, *sources: _AnySource) -> None:
@@ -267,7 +268,7 @@ def call(
     return result
 
 
-class DatasetIterator:
+class DatasetIterator(Native):
     """One pass over a dataset."""
 
     def __init__(self, dataset: Dataset, handle: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from . import _cdist
 from ._exit import finalizing
+from ._native import Native
 from ._options import nanoseconds
 from .cancel import Cancel, handle_of
 from .checkpoint import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 
-class PreemptionHandler:
+class PreemptionHandler(Native):
     """What a training loop has. All workers make the same calls of its methods, but for notify().
 
     while handler.total_run_calls < steps:

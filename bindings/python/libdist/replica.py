@@ -10,6 +10,7 @@ import numpy as np
 from . import _calls, _cdist, _tensors, values
 from ._collectives import Collectives, Issue, Op
 from ._devices import Devices
+from ._native import Native
 from ._options import nanoseconds, native_options
 from ._updates import UpdateFn, update_values
 from .constants import Apply, Assign, DType
@@ -104,7 +105,7 @@ class _Merge:
             return -self.failures.add(error)
 
 
-class Replica(Collectives[Any], Devices):
+class Replica(Native, Collectives[Any], Devices):
     """One copy of the replica function: its id, and its side of every collective. Valid inside that function.
 
     Inside run_on_devices() it is a logical device of a replica: `id` is its number, the members are its replica's.

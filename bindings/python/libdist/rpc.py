@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional
 from . import _calls, _cdist, values
 from ._exit import RPC_CLIENT, RPC_SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
+from ._native import Native
 from ._options import nanoseconds
 from .cancel import Cancel, handle_of
 from .errors import FailedPrecondition
@@ -55,7 +56,7 @@ class _Method:
             call._cancel = 0  # libdist's, until the call is over
 
 
-class RpcServer:
+class RpcServer(Native):
     """Offers methods to other processes.
 
     with libdist.RpcServer("127.0.0.1:29600") as server:
@@ -127,7 +128,7 @@ class RpcServer:
         return self._handle
 
 
-class RemoteValue:
+class RemoteValue(Native):
     """What a call, or a closure, comes to, later. A call whose value nobody holds any more is given up; a closure is not."""
 
     __slots__ = ("_owner", "_handle", "__weakref__")
@@ -156,11 +157,11 @@ class RemoteValue:
         _cdist.dist_remote_value_cancel(self._handle)
 
     def __del__(self, _release: Any = _cdist.dist_remote_value_release) -> None:
-        if self._handle:
+        if getattr(self, "_handle", 0):
             _release(self._handle)
 
 
-class RpcClient:
+class RpcClient(Native):
     """Calls methods of the server at an address, which need not be there yet.
 
     with libdist.RpcClient("127.0.0.1:29600") as client:

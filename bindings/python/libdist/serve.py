@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, TypeVar
 from . import _calls, _cdist, values
 from ._arrivals import cannot_take, queue_of, running_loop, taken
 from ._interrupt import Watch
-from ._options import nanoseconds
+from ._native import Native
+from ._options import limit, nanoseconds
 from ._runs import current
 from .cancel import Cancel, handle_of
 from .errors import DistError
@@ -29,7 +30,7 @@ SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a 
 # ---- requests ---------------------------------------------------------------------------------------------
 
 
-class Request(concurrent.futures.Future[T]):
+class Request(Native, concurrent.futures.Future[T]):
     """What one replica's function comes to: Strategy.submit(). To be awaited, and a future for threads.
 
     It is done when the request has ended: result() is what the function returned, or raises what it raised, or a DistError
@@ -329,7 +330,7 @@ class Serving:
         if not callable(fn):
             raise TypeError(f"dist_submit(): the function is not callable: {fn!r}")
         request = Request(self, fn)
-        request._begin(handle, priority, max(nanoseconds(timeout), 0), handle_of(cancel), request_id)
+        request._begin(handle, priority, limit(timeout), handle_of(cancel), request_id)
         return request
 
     def instances(

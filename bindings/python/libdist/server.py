@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional, Sequence, Union, overload
 from . import _calls, _cdist, _tensors, values
 from ._exit import SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
+from ._native import Native
 from ._options import nanoseconds
 from ._tensors import Array
 from .cancel import Cancel
@@ -180,7 +181,7 @@ class _UpdateFunction:
             return _calls.tell(error)
 
 
-class Server:
+class Server(Native):
     """A task that a coordinator gives work to.
 
     server = libdist.Server()                  # the task that TF_CONFIG says

@@ -14,7 +14,8 @@ from ._exit import finalizing
 from ._input import Input
 from ._inspection import Inspection
 from ._interrupt import Watch
-from ._options import nanoseconds
+from ._native import Native
+from ._options import limit, nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .batch import Batching
@@ -36,7 +37,7 @@ LogFn = Callable[[int, str], None]
 """log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
 
 
-class Strategy(Outside, Input, Inspection, Serving, Batching):
+class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     """R replicas: threads that run the same function, each on its part of the input, and meet in collectives.
 
     with libdist.Strategy(4) as strategy:
@@ -450,7 +451,7 @@ def _run_options(timeout: Optional[float], cancel: Optional[Cancel]) -> Any:
     if timeout is None and cancel is None:
         return None
     options = _cdist.dist_run_options()
-    options.timeout_ns = 0 if timeout is None else nanoseconds(timeout)
+    options.timeout_ns = limit(timeout)
     options.cancel = handle_of(cancel)
     return options
 

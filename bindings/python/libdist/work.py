@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 from . import _cdist
 from ._collectives import Collectives, Issue
 from ._exit import finalizing
+from ._native import Native
 from ._options import nanoseconds
 from .errors import FailedPrecondition
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from .replica import Replica
 
 
-class Work:
+class Work(Native):
     """A collective that replica.begin began or replica.plan planned; it keeps its tensors.
 
     Its methods are for the replica that made it. What a function leaves under way is ended before its replica is.

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-PATIENCE = 120  # seconds; only against a hang
+PATIENCE = 300  # seconds; only against a hang
 
 BEFORE = """
 import asyncio, atexit, os, sys, threading, time
@@ -46,7 +46,7 @@ def daemon(fn, *arguments):
 """
 
 AFTER = """
-assert entered.wait(60)
+entered.wait()
 """
 
 PROGRAMS = {
