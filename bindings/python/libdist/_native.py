@@ -11,7 +11,7 @@ class Native:
 
     __slots__ = ()
 
-    _handle: Any = 0
+    _handle: int = 0
     """Until __init__() sets it: __del__() is also called if that was not called, or failed."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Option
 
 from . import _calls, _cdist, values
 from ._arrivals import running_loop, take_here, taken
+from ._context import Context
 from ._native import Native
 from ._options import limit, nanoseconds
 from ._runs import current
@@ -204,12 +205,13 @@ class _Steps:
     def __init__(self, strategy: Strategy, step: StepFn) -> None:
         self.strategy = strategy
         self.fn = step
+        self.context = Context()
 
     def on_step(self, handle: int, batch: int) -> int:
         replica, members = Replica(handle, self.strategy, values.Shared()), Batch(batch)
         current.replicas.append(replica)
         try:
-            self.fn(replica, members)
+            self.context.call(self.fn, replica, members)
             return 0
         except BaseException as error:
             for i in range(len(members)):

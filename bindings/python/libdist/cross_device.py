@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, _tensors, values
+from ._context import Context
 from ._native import Native
 from ._outside import Destinations, Where, _all_or_none
 from .constants import CrossDeviceKind, ReduceOp
@@ -83,13 +84,15 @@ def _writable(tensors: int, index: int) -> Any:
 class _Accumulate:
     def __init__(self, fn: Callable[[Any, Any], None], element_bytes: int) -> None:
         self.fn = fn
+        self.context = Context()
         self.element_bytes = element_bytes
         self.failures = _calls.Failures()
 
     def on_reduce(self, acc: int, given: int, count: int, dtype: int) -> None:
         try:
             like = (count, dtype, self.element_bytes)
-            self.fn(_tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(given, *like))
+            written, read = _tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(given, *like)
+            self.context.call(self.fn, written, read)
         except BaseException as error:
             self.failures.all.append((-1, error))
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 from . import _calls, _cdist, values
+from ._context import Context
 from ._exit import ITERATOR, close_at_exit, finalizing
 from ._native import Native
 from .errors import FailedPrecondition, OutOfRange
@@ -70,6 +71,7 @@ class _AnySource:
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
+        self.context = Context()
         self.failures = _calls.Failures()
 
     def make(self, native: Callable[..., int], handle: int, *arguments: Any) -> int:
@@ -86,7 +88,7 @@ class _AnySource:
         """What a function made, handed over."""
         try:
             maker = self.strategy._handle if self.strategy._owned else 0
-            return values.make(maker or _cdist.dist_get_strategy(), fn(*arguments))._hand_over()
+            return values.make(maker or _cdist.dist_get_strategy(), self.context.call(fn, *arguments))._hand_over()
         except (StopIteration, OutOfRange):
             return -int(_cdist.fail(OutOfRange.status, "the source has no further element"))
         except BaseException as error:

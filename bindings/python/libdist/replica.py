@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _calls, _cdist, _tensors, values
 from ._collectives import Collectives, Issue, Op
+from ._context import Context
 from ._devices import Devices
 from ._native import Native
 from ._options import nanoseconds, native_options
@@ -52,6 +53,7 @@ class _ApplyFn:
 
     def __init__(self, fn: Callable[[Block], None]) -> None:
         self.fn = fn
+        self.context = Context()
         self.failures = _calls.Failures()
 
     def on_apply(
@@ -67,7 +69,7 @@ class _ApplyFn:
                 _tensors.row_at(parameter, count, dtype, writable=True),
                 [_tensors.row_at(int(address), count, dtype, writable=True) for address in addresses],
             )
-            self.fn(block)
+            self.context.call(self.fn, block)
         except BaseException as error:
             self.failures.all.append((-1, error))
 
@@ -75,11 +77,12 @@ class _ApplyFn:
 class _Loop:
     def __init__(self, fn: Callable[[int, int], None]) -> None:
         self.fn = fn
+        self.context = Context()
         self.failures = _calls.Failures()
 
     def on_loop(self, begin: int, end: int) -> None:
         try:
-            self.fn(begin, end)
+            self.context.call(self.fn, begin, end)
         except BaseException as error:
             self.failures.all.append((-1, error))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, TypeVar
 
 from . import _calls, _cdist, values
 from ._arrivals import cannot_take, queue_of, running_loop, taken
+from ._context import Context
 from ._interrupt import Watch
 from ._native import Native
 from ._options import limit, nanoseconds
@@ -41,6 +42,7 @@ class Request(Native, concurrent.futures.Future[T]):
         super().__init__()
         self._strategy = strategy
         self._fn = fn
+        self._context = Context()
         self._loop = running_loop()
         self._queue = queue_of(self._loop)
         self._own: Optional[BaseException] = None
@@ -68,7 +70,7 @@ class Request(Native, concurrent.futures.Future[T]):
         replica = Replica(handle, self._strategy, values.Shared())
         current.replicas.append(replica)
         try:
-            self._value = self._fn(replica)
+            self._value = self._context.call(self._fn, replica)
             return 0
         except BaseException as error:
             self._own = error
@@ -217,6 +219,7 @@ class InstanceFunctions:
 
     def __init__(self, create: Any, destroy: Any, warm_up: Any) -> None:
         self.create, self.destroy, self.warm = create, destroy, warm_up
+        self.context = Context()
         self.failures = _calls.Failures()
         self.token = _calls.keep(self)
         self._lock = threading.Lock()
@@ -239,7 +242,7 @@ class InstanceFunctions:
         replica = Replica(handle, strategy_of(_cdist.dist_replica_strategy(handle)), values.Shared())
         current.replicas.append(replica)
         try:
-            return fn(replica)
+            return self.context.call(fn, replica)
         except BaseException as error:
             return -self.failures.add(error, replica.id)
         finally:
@@ -260,7 +263,7 @@ class InstanceFunctions:
         _calls.release(state)
         try:
             if self.destroy is not None:
-                self.destroy(held)
+                self.context.call(self.destroy, held)
         except Exception:  # nobody is there to be told
             pass
         finally:
@@ -324,7 +327,7 @@ class Serving:
         opens them, as instances().
 
         Inside fn the replica is alone: parallel_for(), run_on_devices() and questions about it work; collectives, groups
-        and merge functions are FailedPrecondition.
+        and merge functions are FailedPrecondition. fn runs in a copy of the context of the call to submit().
         """
         handle = self._native("dist_submit")
         if not callable(fn):

@@ -280,6 +280,8 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         If a replica raises, its peers' collectives end at once, and run() raises that very exception. Runs of several
         threads take turns, first come, first served. timeout: seconds, of waiting for earlier runs and of the run.
         cancel: ends this run, and no other, also while it waits for its turn.
+
+        Each call of fn runs in a copy of the caller's context (contextvars, np.errstate), as with asyncio.to_thread().
         """
         handle = self._native("dist_run")
         if not callable(fn):
