@@ -54,6 +54,24 @@ struct Callbacks {
   virtual void release(int64_t token) = 0;
 };
 %}
+#if !defined(SWIGPYTHON)
+%{
+namespace dist_swig {
+
+/* Every callback goes through call(), or through notify() if nothing depends on it. Python has its own versions,
+   because its interpreter may have ended (dist_python.i). */
+template <class Object, class Result, class... Parameters, class... Arguments>
+Result call(Object *object, Result (Object::*method)(Parameters...), Arguments... arguments) {
+  return (object->*method)(arguments...);
+}
+template <class Object, class... Parameters, class... Arguments>
+void notify(Object *object, void (Object::*method)(Parameters...), Arguments... arguments) {
+  (object->*method)(arguments...);
+}
+
+}  // namespace dist_swig
+%}
+#endif
 %{
 namespace dist_swig {
 
@@ -66,99 +84,103 @@ template <class Handle> dist_status hand_over(int64_t result, Handle **out) {
 }
 
 static dist_status on_replica(dist_replica *replica, void *token) {
-  return callbacks->replica(number(token), number(replica));
+  return call(callbacks, &Callbacks::replica, number(token), number(replica));
 }
 static dist_status on_values(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out,
                              void *token) {
-  return hand_over(callbacks->values(number(token), number(replica), number(args), number(kwargs)), out);
+  return hand_over(call(callbacks, &Callbacks::values, number(token), number(replica), number(args), number(kwargs)),
+                   out);
 }
 static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *token) {
-  return hand_over(callbacks->merge(number(token), number(strategy), number(args)), out);
+  return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args)), out);
 }
 static dist_status on_update(dist_tensor *copy, dist_value *args, void *token) {
-  return callbacks->update(number(token), number(copy), number(args));
+  return call(callbacks, &Callbacks::update, number(token), number(copy), number(args));
 }
 static dist_status on_update_values(const dist_update_place *place, dist_value *args, dist_value *kwargs,
                                     dist_value **out, void *token) {
-  return hand_over(callbacks->update_values(number(token), place->replica, place->device, number(place->copy),
-                                            number(args), number(kwargs)),
+  return hand_over(call(callbacks, &Callbacks::update_values, number(token), place->replica, place->device,
+                        number(place->copy), number(args), number(kwargs)),
                    out);
 }
 static dist_status on_source(int64_t index, dist_value **out, void *token) {
-  return hand_over(callbacks->source(number(token), index), out);
+  return hand_over(call(callbacks, &Callbacks::source, number(token), index), out);
 }
 static dist_status on_file_source(size_t file, const char *name, int64_t index, dist_value **out, void *token) {
-  return hand_over(callbacks->file_source(number(token), (int64_t)file, name, index), out);
+  return hand_over(call(callbacks, &Callbacks::file_source, number(token), (int64_t)file, name, index), out);
 }
 static dist_status on_dataset(const dist_input_context *context, dist_dataset **out, void *token) {
-  return hand_over(callbacks->dataset(number(token), context->num_input_pipelines, context->input_pipeline_id,
-                                      context->num_replicas_in_sync),
+  return hand_over(call(callbacks, &Callbacks::dataset, number(token), context->num_input_pipelines,
+                        context->input_pipeline_id, context->num_replicas_in_sync),
                    out);
 }
 static dist_status on_dataset_reduce(dist_value *state, dist_value *batch, dist_value **out, void *token) {
-  return hand_over(callbacks->dataset_reduce(number(token), number(state), number(batch)), out);
+  return hand_over(call(callbacks, &Callbacks::dataset_reduce, number(token), number(state), number(batch)), out);
 }
 static dist_status on_value(const dist_value_context *context, dist_value **out, void *token) {
-  return hand_over(
-      callbacks->value(number(token), context->replica_id_in_sync_group, context->num_replicas_in_sync), out);
+  return hand_over(call(callbacks, &Callbacks::value, number(token), context->replica_id_in_sync_group,
+                        context->num_replicas_in_sync),
+                   out);
 }
 static dist_status on_initial(dist_value **out, void *token) {
-  return hand_over(callbacks->initial(number(token)), out);
+  return hand_over(call(callbacks, &Callbacks::initial, number(token)), out);
 }
 static dist_status on_method(const dist_rpc_context *context, dist_value *args, dist_value **out, void *token) {
-  return hand_over(callbacks->method(number(token), context->method, number(context->cancel), context->timeout_ns,
-                                     number(args)),
+  return hand_over(call(callbacks, &Callbacks::method, number(token), context->method, number(context->cancel),
+                        context->timeout_ns, number(args)),
                    out);
 }
 static dist_status on_closure(dist_closure *closure, dist_value *args, dist_value **out, void *token) {
-  return hand_over(callbacks->closure(number(token), number(closure), number(args)), out);
+  return hand_over(call(callbacks, &Callbacks::closure, number(token), number(closure), number(args)), out);
 }
 static dist_status on_create_state(dist_replica *replica, void **out_state, void *token) {
-  return hand_over(callbacks->create_state(number(token), number(replica)), out_state);
+  return hand_over(call(callbacks, &Callbacks::create_state, number(token), number(replica)), out_state);
 }
 static void on_destroy_state(void *state, void *token) {
-  callbacks->destroy_state(number(token), number(state));
+  notify(callbacks, &Callbacks::destroy_state, number(token), number(state));
 }
 static dist_status on_warm_up(dist_replica *replica, void *token) {
-  return callbacks->warm_up(number(token), number(replica));
+  return call(callbacks, &Callbacks::warm_up, number(token), number(replica));
 }
 static dist_status on_step(dist_replica *replica, dist_batch *batch, void *token) {
-  return callbacks->step(number(token), number(replica), number(batch));
+  return call(callbacks, &Callbacks::step, number(token), number(replica), number(batch));
 }
 /* an item's state, a result, or a version: a token too */
-static void on_free(void *what, void *) { callbacks->release(number(what)); }
+static void on_free(void *what, void *) { notify(callbacks, &Callbacks::release, number(what)); }
 static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
-  return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
+  return call(callbacks, &Callbacks::update_variables, number(token), number(variables), (int64_t)n, number(args));
 }
 static dist_status on_partition(const dist_tensor *spec, int64_t *out_partitions, void *token) {
-  return callbacks->partition(number(token), number(spec), number(out_partitions));
+  return call(callbacks, &Callbacks::partition, number(token), number(spec), number(out_partitions));
 }
-static void on_loop(int64_t begin, int64_t end, void *token) { callbacks->loop(number(token), begin, end); }
+static void on_loop(int64_t begin, int64_t end, void *token) {
+  call(callbacks, &Callbacks::loop, number(token), begin, end);
+}
 static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
-  callbacks->reduce(number(token), number(acc), number(in), (int64_t)count, dtype);
+  call(callbacks, &Callbacks::reduce, number(token), number(acc), number(in), (int64_t)count, dtype);
 }
 static void on_apply(const dist_block *block, void *token) {
-  callbacks->apply(number(token), (int64_t)block->tensor, block->first, block->count, block->dtype,
+  call(callbacks, &Callbacks::apply, number(token), (int64_t)block->tensor, block->first, block->count, block->dtype,
                    number(block->gradient), number(block->parameter), block->num_states, number(block->states));
 }
 static dist_status on_reduce_components(dist_reduce_op op, const dist_tensor *components, size_t n,
                                         dist_tensor *out, void *token) {
-  return callbacks->reduce_components(number(token), op, number(components), (int64_t)n, number(out));
+  return call(callbacks, &Callbacks::reduce_components, number(token), op, number(components), (int64_t)n, number(out));
 }
 static dist_status on_broadcast_copies(const dist_tensor *value, dist_tensor *copies, size_t n, void *token) {
-  return callbacks->broadcast_copies(number(token), number(value), number(copies), (int64_t)n);
+  return call(callbacks, &Callbacks::broadcast_copies, number(token), number(value), number(copies), (int64_t)n);
 }
 static dist_status on_gather_components(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
                                         void *token) {
-  return callbacks->gather_components(number(token), number(components), (int64_t)n, axis, number(out));
+  return call(callbacks, &Callbacks::gather_components, number(token), number(components), (int64_t)n, axis, number(out));
 }
 static void on_log(void *token, int32_t level, const char *message) {
-  callbacks->log(number(token), level, message);
+  notify(callbacks, &Callbacks::log, number(token), level, message);
 }
 static int32_t on_execute(dist_task_fn task, void *task_data, void *token) {
-  return callbacks->execute(number(token), number((const void *)task), number(task_data));
+  return call(callbacks, &Callbacks::execute, number(token), number((const void *)task), number(task_data));
 }
-static void on_release(void *token) { callbacks->release(number(token)); }
+static void on_release(void *token) { notify(callbacks, &Callbacks::release, number(token)); }
 static int32_t own_copy(int32_t replica_id, int32_t, void *) { return replica_id; }
 static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
 

@@ -205,8 +205,8 @@ template <class Use>
 static dist_status ask(int32_t question, void *token, const char *task_type, int32_t task_id,
                        const char *rpc_layer, Use use) {
   ResolverAnswer answer(task_type, rpc_layer);
-  const dist_status status =
-      resolver_callbacks->answer(number(token), question, task_type, task_id, rpc_layer, &answer);
+  const dist_status status = call(resolver_callbacks, &ResolverCallbacks::answer, number(token), question, task_type,
+                                  task_id, rpc_layer, &answer);
   return status == DIST_OK ? use(answer) : status;
 }
 template <class Use> static dist_status ask(int32_t question, void *token, Use use) {

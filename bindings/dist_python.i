@@ -13,62 +13,6 @@
 
 %rename(pass_) dist_position::pass; /* a word of Python's */
 
-/* ---- Threads that come in from outside ------------------------------------------------------------------------ */
-%{
-namespace dist_swig {
-
-#if PY_VERSION_HEX >= 0x030D0000
-static bool finalizing() { return Py_IsFinalizing() != 0; }
-#else
-static bool finalizing() { return _Py_IsFinalizing() != 0; }
-#endif
-
-/* A thread of libdist's gets its Python thread state at its first call and keeps it until it ends: to make one for
-   each call costs more than most calls, and threading.local would be empty each time. */
-class Attachment {
- public:
-  ~Attachment() {
-    if (!held_ || !Py_IsInitialized() || finalizing()) return;
-    const PyGILState_STATE state = PyGILState_Ensure();
-    PyGILState_Release(PyGILState_LOCKED); /* the one of hold() */
-    PyGILState_Release(state);
-  }
-  void hold() {
-    (void)PyGILState_Ensure();
-    held_ = true;
-  }
-
- private:
-  bool held_ = false;
-};
-static thread_local Attachment attachment;
-
-/* Holds the GIL for a call back into Python. */
-class Attached {
- public:
-  Attached() {
-    const bool foreign = PyGILState_GetThisThreadState() == nullptr;
-    state_ = PyGILState_Ensure();
-    if (foreign) attachment.hold();
-  }
-  ~Attached() { end(); }
-  Attached(const Attached &) = delete;
-  Attached &operator=(const Attached &) = delete;
-  void end() {
-    if (!ended_) PyGILState_Release(state_);
-    ended_ = true;
-  }
-
- private:
-  PyGILState_STATE state_;
-  bool ended_ = false;
-};
-
-}  // namespace dist_swig
-#undef SWIG_PYTHON_THREAD_BEGIN_BLOCK
-#define SWIG_PYTHON_THREAD_BEGIN_BLOCK dist_swig::Attached _swig_thread_block
-%}
-
 /* A net below the package's own `except`: Ctrl-C may come between two of its lines. It is sent once more, to be seen
    by the caller; whatever else there is goes to sys.unraisablehook. */
 %{
@@ -408,8 +352,8 @@ static PyObject *text_from(const char *text) {
 %define %dist_quick(NAME)
 %feature("nothreadallow") NAME;
 %enddef
-%formacro(%dist_quick, fail, fail_as_told, tensor_at, set_number_at, set_callbacks, set_error_factory, dlpack_capsule,
-          dlpack_managed, dlpack_taken)
+%formacro(%dist_quick, fail, fail_as_told, tensor_at, set_number_at, set_callbacks, set_error_factory, finalize_here,
+          dlpack_capsule, dlpack_managed, dlpack_taken)
 %formacro(%dist_quick, dist_version, dist_has_feature, dist_status_name, dist_enum_name, dist_strategy_num_replicas,
           dist_strategy_kind, dist_replica_id, dist_replica_num_replicas, dist_replica_strategy, dist_group_size,
           dist_group_rank, dist_replica_version, dist_versions_latest)
@@ -451,3 +395,5 @@ static PyObject *text_from(const char *text) {
           dist_topology_num_missing_devices, dist_topology_destroy, dist_device_assignment_topology,
           dist_device_assignment_num_replicas, dist_device_assignment_num_logical_devices,
           dist_device_assignment_destroy)
+
+%include "dist_python_threads.i"

@@ -10,6 +10,7 @@ import weakref
 from typing import Any, Optional
 
 from . import _calls, _cdist
+from ._exit import finalizing
 
 
 class Queue:
@@ -17,8 +18,10 @@ class Queue:
 
     taker = 0  # the thread that takes them; 0: none of this module's
 
+    handle = 0
+
     def __init__(self) -> None:
-        self.handle: int = _cdist.dist_completions_create(None)
+        self.handle = _cdist.dist_completions_create(None)
 
     def begin(self) -> Queue:
         threading.Thread(target=self._take_all, name="libdist-completions", daemon=True).start()
@@ -40,8 +43,9 @@ class Queue:
                 _cdist.dist_work_destroy(work)
         return bool(work)
 
-    def __del__(self, _destroy: Any = _cdist.dist_completions_destroy) -> None:
-        _destroy(self.handle)
+    def __del__(self, _destroy: Any = _cdist.dist_completions_destroy, _late: Any = finalizing) -> None:
+        if self.handle and not _late():
+            _destroy(self.handle)
 
 
 class LoopQueue(Queue):

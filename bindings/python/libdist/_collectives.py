@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Uni
 import numpy as np
 
 from . import _calls, _cdist, _tensors
+from ._context import Context
 from ._options import native_options
 from .constants import DType, ReduceOp, ScanKind
 from .errors import InvalidArgument
@@ -31,6 +32,7 @@ class _Operator:
     def __init__(self, fn: Operator, element_bytes: int = 0) -> None:
         """element_bytes: of one element of the operator; 0: the dtype's."""
         self.fn = fn
+        self.context = Context()
         self.element_bytes = element_bytes
         self.failures = _calls.Failures()
         self.token = _calls.keep(self)
@@ -38,7 +40,8 @@ class _Operator:
     def on_reduce(self, acc: int, values: int, count: int, dtype: int) -> None:
         try:
             like = (count, dtype, self.element_bytes)
-            self.fn(_tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(values, *like))
+            written, read = _tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(values, *like)
+            self.context.call(self.fn, written, read)
         except BaseException as error:  # C goes on: the caller learns of it afterwards
             self.failures.all.append((-1, error))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _calls, _cdist, _tensors, values
 from ._collectives import _like
-from ._options import nanoseconds, native_options
+from ._options import limit, native_options
 from .cancel import Cancel, handle_of
 from .constants import DType, Edge, PartitionKind
 from .errors import DeadlineExceeded, InvalidArgument
@@ -92,7 +92,7 @@ class Devices:
             given = values.arguments(self.strategy._handle, args, run.seen)
             named = values.make(self.strategy._handle, kwargs, run.seen) if kwargs is not None else None
             options, kept = _cdist.dist_devices_options(), []
-            options.timeout_ns = 0 if timeout is None else nanoseconds(timeout)
+            options.timeout_ns = limit(timeout)
             options.cancel = handle_of(cancel)
             if results is not None:
                 kept = [one._native() for one in ([results] if isinstance(results, Partition) else results)]

@@ -8,22 +8,38 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence, TypedDict, Union
 
 from . import _cdist
 from .cancel import handle_of
+from .errors import InvalidArgument
 
 if TYPE_CHECKING:
     from .cancel import Cancel
     from .group import Group
 
 
-def nanoseconds(seconds: Optional[float]) -> int:
-    """A timeout as C has it: None is the default (0), a negative or infinite one is no limit (-1).
+LONGEST = 2**62  # nanoseconds, 146 years; C can add them to any time
 
-    What is longer than 146 years is those: C can add them to any time that there is.
-    """
+
+def nanoseconds(seconds: Optional[float]) -> int:
+    """A timeout for C: 0, the default, for None; -1, no limit, for a negative or infinite one."""
     if seconds is None:
         return 0
-    if seconds < 0 or math.isinf(seconds):
-        return -1
-    return min(max(1, round(seconds * 1e9)), 2**62)
+    try:
+        if seconds < 0 or math.isinf(seconds):
+            return -1
+        if not math.isnan(seconds):
+            return max(1, round(min(seconds * 1e9, LONGEST)))
+    except TypeError:
+        raise TypeError(f"a timeout is a number of seconds, not a {type(seconds).__name__}") from None
+    raise InvalidArgument(f"the timeout is {seconds}. Pass a number of seconds.")
+
+
+def limit(seconds: Optional[float]) -> int:
+    """The time limit of a whole call for C: 0, no limit, for None or infinity."""
+    given = nanoseconds(seconds)
+    if given >= 0:
+        return given
+    if seconds is not None and seconds > 0:
+        return 0
+    raise InvalidArgument(f"the timeout is {seconds} s. Pass a positive number of seconds, or None for no limit.")
 
 
 class Options(TypedDict, total=False):

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _calls, _cdist, values
+from ._context import Context
 from .replica import Replica
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Run:
         """num_devices: of a run on a replica's logical devices."""
         self.strategy = strategy
         self.fn = fn
+        self.context = Context()
         self.token = _calls.keep(self)
         self.failures = _calls.Failures(of_devices=num_devices is not None)
         ids = strategy.local_replicas if num_devices is None else range(num_devices)
@@ -54,7 +56,7 @@ class Run:
     def on_replica(self, handle: int) -> int:
         replica = self._begin(handle)
         try:
-            self.results[replica.id - self.first] = self.fn(replica)
+            self.results[replica.id - self.first] = self.context.call(self.fn, replica)
             return 0
         except BaseException as error:
             return self.failures.add(error, replica.id)
@@ -66,7 +68,7 @@ class Run:
         try:
             positional = values.borrowed(args, self.seen) or ()
             named = values.borrowed(kwargs, self.seen) or {}
-            result = self.fn(replica, *positional, **named)
+            result = self.context.call(self.fn, replica, *positional, **named)
             return values.hand_over(self.strategy._handle, result, self.seen)
         except BaseException as error:
             return -self.failures.add(error, replica.id)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _calls, _cdist, _tensors, values
+from ._context import Context
 
 if TYPE_CHECKING:
     from .strategy import Strategy
@@ -35,12 +36,14 @@ class Update:
 
     def __init__(self, fn: Callable[..., None], owner: Any) -> None:
         self.fn = fn
+        self.context = Context()
         self.owner = owner
         self.failures = _calls.Failures()
 
     def on_update(self, copy: int, args: int) -> int:
         try:
-            self.fn(_tensors.view_at(copy, 0, self.owner, writable=True), *(values.borrowed(args) or ()))
+            array = _tensors.view_at(copy, 0, self.owner, writable=True)
+            self.context.call(self.fn, array, *(values.borrowed(args) or ()))
             return 0
         except BaseException as error:
             return self.failures.add(error)
@@ -51,6 +54,7 @@ class UpdateValues:
 
     def __init__(self, fn: UpdateFn, strategy: int, owner: Any) -> None:
         self.fn = fn
+        self.context = Context()
         self.strategy = strategy
         self.owner = owner
         self.seen = values.Seen()
@@ -61,7 +65,7 @@ class UpdateValues:
             array = _tensors.view_at(copy, 0, self.owner, writable=True) if copy else None
             positional = values.borrowed(args, self.seen) or ()
             named = values.borrowed(kwargs, self.seen) or {}
-            result = self.fn(UpdatePlace(replica, device, array), *positional, **named)
+            result = self.context.call(self.fn, UpdatePlace(replica, device, array), *positional, **named)
             return values.hand_over(self.strategy, result, self.seen)
         except BaseException as error:
             return -self.failures.add(error)

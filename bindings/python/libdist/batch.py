@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Option
 
 from . import _calls, _cdist, values
 from ._arrivals import running_loop, take_here, taken
-from ._options import nanoseconds
+from ._context import Context
+from ._native import Native
+from ._options import limit, nanoseconds
 from ._runs import current
 from .cancel import Cancel, handle_of
 from .errors import Cancelled, DistError, FailedPrecondition, InvalidArgument
@@ -127,7 +129,7 @@ def _no_function(replica: Replica) -> None:
     """An item is in the steps of its batcher."""
 
 
-class Batch:
+class Batch(Native):
     """A step, inside its function: items 0 .. len(batch) - 1."""
 
     def __init__(self, handle: int) -> None:
@@ -203,12 +205,13 @@ class _Steps:
     def __init__(self, strategy: Strategy, step: StepFn) -> None:
         self.strategy = strategy
         self.fn = step
+        self.context = Context()
 
     def on_step(self, handle: int, batch: int) -> int:
         replica, members = Replica(handle, self.strategy, values.Shared()), Batch(batch)
         current.replicas.append(replica)
         try:
-            self.fn(replica, members)
+            self.context.call(self.fn, replica, members)
             return 0
         except BaseException as error:
             for i in range(len(members)):
@@ -222,7 +225,7 @@ class _Steps:
             current.replicas.pop()
 
 
-class Batcher:
+class Batcher(Native):
     """Who waits for steps, and who is in them: Strategy.batcher().
 
     Where a step is stuck (Strategy.instances()), all items of its instance end: with Unavailable where they were not to.
@@ -254,7 +257,7 @@ class Batcher:
         else there is is as in Strategy.submit().
         """
         item = Item(self._strategy, self, user_data)
-        options = (priority, max(nanoseconds(timeout), 0), handle_of(cancel), length, size)
+        options = (priority, limit(timeout), handle_of(cancel), length, size)
         item._begin_item(self._native("dist_batcher_submit"), options)
         return item
 

@@ -9,6 +9,7 @@ from concurrent.futures import Executor, Future
 from typing import Any, Optional
 
 from . import _calls, _cdist
+from ._native import Native
 from .errors import FailedPrecondition, InvalidArgument
 
 
@@ -22,7 +23,7 @@ class Held:
         _destroy(self.handle)
 
 
-class Budget:
+class Budget(Native):
     """A number of threads that strategies share: Strategy(budget=...).
 
     with libdist.Budget(8) as budget:

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import _cdist
+from ._native import Native
 from .errors import FailedPrecondition
 
 
-class Cancel:
+class Cancel(Native):
     """Goes into the option `cancel` of runs and collectives: signal() ends what was begun with it, and nothing else.
 
     One may serve any number of calls, of any strategies, at the same time. It is for good: what is begun with it later

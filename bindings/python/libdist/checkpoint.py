@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _cdist, values
+from ._native import Native
 from .constants import DType
 from .dataset import Position, native_position, position_from
 from .errors import FailedPrecondition
@@ -74,7 +75,7 @@ def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool
     return None if native is None else position_from(native)
 
 
-class Checkpoint:
+class Checkpoint(Native):
     """A safetensors file, or the index of several, open for reading: its tensors by name.
 
     `in`, len() and iteration are over the names.

@@ -7,6 +7,7 @@ import json
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _cdist
+from ._native import Native
 from .errors import InvalidArgument
 
 Tasks = Union[Sequence[str], Mapping[int, str]]
@@ -21,7 +22,7 @@ def id_number(task_id: Optional[int]) -> int:
     return TASK_UNSET if task_id is None else task_id
 
 
-class ClusterSpec:
+class ClusterSpec(Native):
     """Jobs by name, each with its tasks' addresses. Immutable.
 
     spec = ClusterSpec({"worker": ["a:1", "b:2"], "ps": {3: "c:4"}})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from . import _calls, _cdist
+from ._native import Native
 from .cluster import TASK_UNSET, ClusterSpec, id_number
 from .constants import MAX_CLUSTER_TASKS
 
@@ -199,7 +200,7 @@ class _ResolverCallbacks(_cdist.ResolverCallbacks):
 _cdist.set_resolver_callbacks(_ResolverCallbacks().__disown__())
 
 
-class ClusterResolver:
+class ClusterResolver(Native):
     """Says which cluster a process is part of, and which task of it the process is. Immutable.
 
     resolver = ClusterResolver.tf_config()

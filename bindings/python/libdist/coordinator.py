@@ -7,14 +7,15 @@ workers that are lost is in libdist's headers, coordinator.h.
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
 
 from . import _calls, _cdist, _tensors, values
+from ._exit import COORDINATOR, close_at_exit, finalizing
 from ._interrupt import Watch, interruptible
+from ._native import Native
 from ._options import nanoseconds
 from ._tensors import Array, TensorLike, numpy_dtype
 from .cancel import Cancel, handle_of
@@ -118,7 +119,7 @@ _shared: weakref.WeakValueDictionary[int, _Shared] = weakref.WeakValueDictionary
 _creating = threading.Lock()
 
 
-class Coordinator(Reader):
+class Coordinator(Native, Reader):
     """Keeps variables on parameter servers, and has workers run closures: side by side, none waits for another.
 
     strategy = libdist.Strategy(kind=StrategyKind.PARAMETER_SERVER)   # TF_CONFIG says which servers there are
@@ -162,7 +163,7 @@ class Coordinator(Reader):
             self._handle = _cdist.dist_coordinator_create(native, options)
             self._kept: Optional[_Shared] = _shared.setdefault(self._handle, shared)
         strategy._children.add(self)
-        _coordinators.add(self)
+        close_at_exit(self, COORDINATOR)
 
     @property
     def strategy(self) -> Strategy:
@@ -335,21 +336,11 @@ class Coordinator(Reader):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_coordinator_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_coordinator_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:
         if not self._handle:
             raise FailedPrecondition("the coordinator is closed")
         return self._handle
-
-
-_coordinators: weakref.WeakSet[Coordinator] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    """Before the interpreter goes, and before servers of this process: they hear of it."""
-    for coordinator in list(_coordinators):
-        coordinator.close()

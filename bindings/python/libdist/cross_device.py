@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, _tensors, values
+from ._context import Context
+from ._native import Native
 from ._outside import Destinations, Where, _all_or_none
 from .constants import CrossDeviceKind, ReduceOp
 from .errors import FailedPrecondition
@@ -82,18 +84,20 @@ def _writable(tensors: int, index: int) -> Any:
 class _Accumulate:
     def __init__(self, fn: Callable[[Any, Any], None], element_bytes: int) -> None:
         self.fn = fn
+        self.context = Context()
         self.element_bytes = element_bytes
         self.failures = _calls.Failures()
 
     def on_reduce(self, acc: int, given: int, count: int, dtype: int) -> None:
         try:
             like = (count, dtype, self.element_bytes)
-            self.fn(_tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(given, *like))
+            written, read = _tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(given, *like)
+            self.context.call(self.fn, written, read)
         except BaseException as error:
             self.failures.all.append((-1, error))
 
 
-class CrossDevice:
+class CrossDevice(Native):
     """Who reduces, broadcasts and gathers values from outside runs, for a strategy or without one. Immutable."""
 
     def __init__(
@@ -191,7 +195,7 @@ class CrossDevice:
     def __del__(self, _destroy: Any = _cdist.dist_cross_device_destroy, _release: Any = _calls.release) -> None:
         if self._handle:
             _destroy(self._handle)
-        for token in self._tokens:  # a strategy that was made with them keeps this object
+        for token in getattr(self, "_tokens", ()):  # a strategy that was made with them keeps this object
             _release(token)
 
     def _native(self) -> int:

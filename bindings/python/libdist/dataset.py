@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-import weakref
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 from . import _calls, _cdist, values
+from ._context import Context
+from ._exit import ITERATOR, close_at_exit, finalizing
+from ._native import Native
 from .errors import FailedPrecondition, OutOfRange
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class _AnySource:
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
+        self.context = Context()
         self.failures = _calls.Failures()
 
     def make(self, native: Callable[..., int], handle: int, *arguments: Any) -> int:
@@ -85,7 +88,7 @@ class _AnySource:
         """What a function made, handed over."""
         try:
             maker = self.strategy._handle if self.strategy._owned else 0
-            return values.make(maker or _cdist.dist_get_strategy(), fn(*arguments))._hand_over()
+            return values.make(maker or _cdist.dist_get_strategy(), self.context.call(fn, *arguments))._hand_over()
         except (StopIteration, OutOfRange):
             return -int(_cdist.fail(OutOfRange.status, "the source has no further element"))
         except BaseException as error:
@@ -172,7 +175,7 @@ class _Reduction:
             return -self.failures.add(error)
 
 
-class Dataset:
+class Dataset(Native):
     """A source of batches, each split over the replicas. Every `for batch in dataset` is a pass."""
 
     def __init__(self, strategy: Strategy, handle: int, *sources: _AnySource) -> None:
@@ -267,14 +270,14 @@ def call(
     return result
 
 
-class DatasetIterator:
+class DatasetIterator(Native):
     """One pass over a dataset."""
 
     def __init__(self, dataset: Dataset, handle: int) -> None:
         self._sources = dataset._sources
         self._workers = dataset._strategy if dataset._strategy._has_peers else None
         self._handle = handle
-        _iterators.add(self)
+        close_at_exit(self, ITERATOR)
 
     def __iter__(self) -> DatasetIterator:
         return self
@@ -318,20 +321,11 @@ class DatasetIterator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_iterator_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_iterator_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:
         if not self._handle:
             raise FailedPrecondition("the iterator is closed")
         return self._handle
-
-
-_iterators: weakref.WeakSet[DatasetIterator] = weakref.WeakSet()
-
-
-def close_iterators() -> None:
-    """Ends all passes, before the interpreter goes."""
-    for iterator in list(_iterators):
-        iterator.close()

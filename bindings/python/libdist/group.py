@@ -6,13 +6,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Sequence
 
 from . import _cdist
+from ._native import Native
 from .errors import FailedPrecondition
 
 if TYPE_CHECKING:
     from .strategy import Strategy
 
 
-class Group:
+class Group(Native):
     """Some replicas of a strategy, for collectives among them: the option `group`. Made and closed between runs."""
 
     def __init__(self, strategy: Strategy, replica_ids: Sequence[int]) -> None:

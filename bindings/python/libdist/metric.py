@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from . import _cdist, _tensors
+from ._native import Native
 from .constants import MetricKind
 from .errors import FailedPrecondition
 from .variables import Variable, _variables
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 
-class Metric:
+class Metric(Native):
     """A sum, mean or accuracy over all updates of all replicas. Sums are exact: the result depends on no order."""
 
     def __init__(self, strategy: Strategy, kind: int = MetricKind.MEAN, name: Optional[str] = None) -> None:

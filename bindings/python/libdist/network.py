@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import _cdist
+from ._native import Native
 from .errors import FailedPrecondition
 
 
@@ -19,7 +20,7 @@ class Held:
         _destroy(self.handle)
 
 
-class Network:
+class Network(Native):
     """The network of workers that are strategies of this process, for tests and for trying things out.
 
     network = libdist.Network(2)

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from . import _cdist
+from ._exit import finalizing
+from ._native import Native
 from ._options import nanoseconds
 from .cancel import Cancel, handle_of
 from .checkpoint import Path
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 
-class PreemptionHandler:
+class PreemptionHandler(Native):
     """What a training loop has. All workers make the same calls of its methods, but for notify().
 
     while handler.total_run_calls < steps:
@@ -110,8 +112,8 @@ class PreemptionHandler:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_preemption_handler_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_preemption_handler_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:

@@ -9,7 +9,9 @@ import numpy as np
 
 from . import _calls, _cdist, _tensors, values
 from ._collectives import Collectives, Issue, Op
+from ._context import Context
 from ._devices import Devices
+from ._native import Native
 from ._options import nanoseconds, native_options
 from ._updates import UpdateFn, update_values
 from .constants import Apply, Assign, DType
@@ -51,6 +53,7 @@ class _ApplyFn:
 
     def __init__(self, fn: Callable[[Block], None]) -> None:
         self.fn = fn
+        self.context = Context()
         self.failures = _calls.Failures()
 
     def on_apply(
@@ -66,7 +69,7 @@ class _ApplyFn:
                 _tensors.row_at(parameter, count, dtype, writable=True),
                 [_tensors.row_at(int(address), count, dtype, writable=True) for address in addresses],
             )
-            self.fn(block)
+            self.context.call(self.fn, block)
         except BaseException as error:
             self.failures.all.append((-1, error))
 
@@ -74,11 +77,12 @@ class _ApplyFn:
 class _Loop:
     def __init__(self, fn: Callable[[int, int], None]) -> None:
         self.fn = fn
+        self.context = Context()
         self.failures = _calls.Failures()
 
     def on_loop(self, begin: int, end: int) -> None:
         try:
-            self.fn(begin, end)
+            self.context.call(self.fn, begin, end)
         except BaseException as error:
             self.failures.all.append((-1, error))
 
@@ -104,7 +108,7 @@ class _Merge:
             return -self.failures.add(error)
 
 
-class Replica(Collectives[Any], Devices):
+class Replica(Native, Collectives[Any], Devices):
     """One copy of the replica function: its id, and its side of every collective. Valid inside that function.
 
     Inside run_on_devices() it is a logical device of a replica: `id` is its number, the members are its replica's.

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from . import _calls, _cdist, values
+from ._exit import RPC_CLIENT, RPC_SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
+from ._native import Native
 from ._options import nanoseconds
 from .cancel import Cancel, handle_of
 from .errors import FailedPrecondition
@@ -54,7 +56,7 @@ class _Method:
             call._cancel = 0  # libdist's, until the call is over
 
 
-class RpcServer:
+class RpcServer(Native):
     """Offers methods to other processes.
 
     with libdist.RpcServer("127.0.0.1:29600") as server:
@@ -72,6 +74,7 @@ class RpcServer:
         options.num_threads = num_threads
         options.max_queued = max_queued
         self._handle = _cdist.dist_rpc_server_create(None, address, options)
+        close_at_exit(self, RPC_SERVER)
 
     def register(self, method: str, fn: Callable[..., Any]) -> None:
         """Offers fn(call, *arguments) under a name, before start(); call is an RpcCall.
@@ -117,8 +120,8 @@ class RpcServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_rpc_server_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_rpc_server_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:
@@ -127,7 +130,7 @@ class RpcServer:
         return self._handle
 
 
-class RemoteValue:
+class RemoteValue(Native):
     """What a call, or a closure, comes to, later. A call whose value nobody holds any more is given up; a closure is not."""
 
     __slots__ = ("_owner", "_handle", "__weakref__")
@@ -156,11 +159,11 @@ class RemoteValue:
         _cdist.dist_remote_value_cancel(self._handle)
 
     def __del__(self, _release: Any = _cdist.dist_remote_value_release) -> None:
-        if self._handle:
+        if getattr(self, "_handle", 0):
             _release(self._handle)
 
 
-class RpcClient:
+class RpcClient(Native):
     """Calls methods of the server at an address, which need not be there yet.
 
     with libdist.RpcClient("127.0.0.1:29600") as client:
@@ -173,6 +176,7 @@ class RpcClient:
         options = _cdist.dist_rpc_client_options()
         options.timeout_ns = nanoseconds(timeout) if timeout is not None else 0
         self._handle = _cdist.dist_rpc_client_create(None, address, options)
+        close_at_exit(self, RPC_CLIENT)
 
     def call(
         self, method: str, *arguments: Any, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
@@ -207,8 +211,8 @@ class RpcClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self, _destroy: Any = _cdist.dist_rpc_client_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_rpc_client_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, TypeVar
 
 from . import _calls, _cdist, values
 from ._arrivals import cannot_take, queue_of, running_loop, taken
+from ._context import Context
 from ._interrupt import Watch
-from ._options import nanoseconds
+from ._native import Native
+from ._options import limit, nanoseconds
 from ._runs import current
 from .cancel import Cancel, handle_of
 from .errors import DistError
@@ -29,7 +31,7 @@ SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a 
 # ---- requests ---------------------------------------------------------------------------------------------
 
 
-class Request(concurrent.futures.Future[T]):
+class Request(Native, concurrent.futures.Future[T]):
     """What one replica's function comes to: Strategy.submit(). To be awaited, and a future for threads.
 
     It is done when the request has ended: result() is what the function returned, or raises what it raised, or a DistError
@@ -40,6 +42,7 @@ class Request(concurrent.futures.Future[T]):
         super().__init__()
         self._strategy = strategy
         self._fn = fn
+        self._context = Context()
         self._loop = running_loop()
         self._queue = queue_of(self._loop)
         self._own: Optional[BaseException] = None
@@ -47,6 +50,7 @@ class Request(concurrent.futures.Future[T]):
         self._token = 0
         self._work = 0  # it is not there, or has ended
         self._submitting = threading.RLock()
+        self._notified = False  # that it was cancelled
 
     def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int, request_id: int) -> None:
         queue = self._queue.handle
@@ -66,7 +70,7 @@ class Request(concurrent.futures.Future[T]):
         replica = Replica(handle, self._strategy, values.Shared())
         current.replicas.append(replica)
         try:
-            self._value = self._fn(replica)
+            self._value = self._context.call(self._fn, replica)
             return 0
         except BaseException as error:
             self._own = error
@@ -126,13 +130,19 @@ class Request(concurrent.futures.Future[T]):
                     taken.wait(SLICE)
 
     def cancel(self) -> bool:
-        """Ends it: at once where it is queued; where its function runs, Replica.check() says so. False: it has ended."""
+        """Cancels the request: at once if it is queued; if its function runs, Replica.check() raises Cancelled.
+
+        True: the request is cancelled, also if it was before. False: it has ended.
+        """
         with self._submitting:
             if self._work:
                 _cdist.dist_work_cancel(self._work)
         if not super().cancel():
             return False
-        self.set_running_or_notify_cancel()
+        with self._submitting:
+            notify, self._notified = not self._notified, True
+        if notify:
+            self.set_running_or_notify_cancel()
         return True
 
     def result(self, timeout: Optional[float] = None) -> T:
@@ -196,12 +206,6 @@ def settle_requests(strategy: Strategy) -> None:
         request._settle()
 
 
-def give_up_requests(strategy: Strategy) -> None:
-    """At the interpreter's end: nobody waits for what they come to."""
-    for request in requests_of(strategy):
-        request.cancel()
-
-
 # ---- instances --------------------------------------------------------------------------------------------
 
 
@@ -215,6 +219,7 @@ class InstanceFunctions:
 
     def __init__(self, create: Any, destroy: Any, warm_up: Any) -> None:
         self.create, self.destroy, self.warm = create, destroy, warm_up
+        self.context = Context()
         self.failures = _calls.Failures()
         self.token = _calls.keep(self)
         self._lock = threading.Lock()
@@ -237,7 +242,7 @@ class InstanceFunctions:
         replica = Replica(handle, strategy_of(_cdist.dist_replica_strategy(handle)), values.Shared())
         current.replicas.append(replica)
         try:
-            return fn(replica)
+            return self.context.call(fn, replica)
         except BaseException as error:
             return -self.failures.add(error, replica.id)
         finally:
@@ -258,7 +263,7 @@ class InstanceFunctions:
         _calls.release(state)
         try:
             if self.destroy is not None:
-                self.destroy(held)
+                self.context.call(self.destroy, held)
         except Exception:  # nobody is there to be told
             pass
         finally:
@@ -322,13 +327,13 @@ class Serving:
         opens them, as instances().
 
         Inside fn the replica is alone: parallel_for(), run_on_devices() and questions about it work; collectives, groups
-        and merge functions are FailedPrecondition.
+        and merge functions are FailedPrecondition. fn runs in a copy of the context of the call to submit().
         """
         handle = self._native("dist_submit")
         if not callable(fn):
             raise TypeError(f"dist_submit(): the function is not callable: {fn!r}")
         request = Request(self, fn)
-        request._begin(handle, priority, max(nanoseconds(timeout), 0), handle_of(cancel), request_id)
+        request._begin(handle, priority, limit(timeout), handle_of(cancel), request_id)
         return request
 
     def instances(

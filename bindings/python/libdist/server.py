@@ -7,12 +7,12 @@ environment says of how they speak, and what is promised of closures that are lo
 
 from __future__ import annotations
 
-import atexit
-import weakref
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import _calls, _cdist, _tensors, values
+from ._exit import SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
+from ._native import Native
 from ._options import nanoseconds
 from ._tensors import Array
 from .cancel import Cancel
@@ -181,7 +181,7 @@ class _UpdateFunction:
             return _calls.tell_another_process(error)
 
 
-class Server:
+class Server(Native):
     """A task that a coordinator gives work to.
 
     server = libdist.Server()                  # the task that TF_CONFIG says
@@ -231,7 +231,7 @@ class Server:
 
     def _begin(self, handle: int) -> None:
         self._handle = handle
-        _servers.add(self)
+        close_at_exit(self, SERVER)
 
     def register(self, name: str, fn: Callable[..., Any]) -> None:
         """Has closures of this name call fn(closure, *arguments), before start(); closure is a Closure.
@@ -313,8 +313,8 @@ class Server:
         self.close()
 
     # The module's own names are gone when the interpreter ends: hence the default.
-    def __del__(self, _destroy: Any = _cdist.dist_server_destroy) -> None:
-        if self._handle:
+    def __del__(self, _destroy: Any = _cdist.dist_server_destroy, _late: Any = finalizing) -> None:
+        if self._handle and not _late():
             _destroy(self._handle)
 
     def _native(self) -> int:
@@ -332,13 +332,3 @@ def _options(
     options.start_timeout_ns = nanoseconds(start_timeout)
     options.max_message_bytes = max_message_bytes
     return options
-
-
-_servers: weakref.WeakSet[Server] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    """Before the interpreter goes: closures would call into it."""
-    for server in list(_servers):
-        server.close()

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-import atexit
 import threading
-import time
 import weakref
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
+from ._exit import finalizing
 from ._input import Input
 from ._inspection import Inspection
 from ._interrupt import Watch
-from ._options import nanoseconds
+from ._native import Native
+from ._options import limit, nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .batch import Batching
@@ -29,7 +29,7 @@ from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
 from .network import Network
 from .replica import Replica
-from .serve import Serving, give_up_requests, settle_requests
+from .serve import Serving, settle_requests
 from .topology import DeviceAssignment
 from .variables import Variable, create
 
@@ -37,7 +37,7 @@ LogFn = Callable[[int, str], None]
 """log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
 
 
-class Strategy(Outside, Input, Inspection, Serving, Batching):
+class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     """R replicas: threads that run the same function, each on its part of the input, and meet in collectives.
 
     with libdist.Strategy(4) as strategy:
@@ -251,8 +251,8 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if self._handle and self._owned:  # before the interpreter ends _close_all() has closed it
+    def __del__(self, _late: Any = finalizing) -> None:
+        if self._handle and self._owned and not _late():
             try:
                 self.close()
             except DistError:  # a run that was given up after its deadline is not over
@@ -280,6 +280,8 @@ class Strategy(Outside, Input, Inspection, Serving, Batching):
         If a replica raises, its peers' collectives end at once, and run() raises that very exception. Runs of several
         threads take turns, first come, first served. timeout: seconds, of waiting for earlier runs and of the run.
         cancel: ends this run, and no other, also while it waits for its turn.
+
+        Each call of fn runs in a copy of the caller's context (contextvars, np.errstate), as with asyncio.to_thread().
         """
         handle = self._native("dist_run")
         if not callable(fn):
@@ -451,7 +453,7 @@ def _run_options(timeout: Optional[float], cancel: Optional[Cancel]) -> Any:
     if timeout is None and cancel is None:
         return None
     options = _cdist.dist_run_options()
-    options.timeout_ns = 0 if timeout is None else nanoseconds(timeout)
+    options.timeout_ns = limit(timeout)
     options.cancel = handle_of(cancel)
     return options
 
@@ -479,22 +481,3 @@ def replica_of(handle: int) -> Optional[Replica]:
     if not handle:
         return None
     return current_replica(handle) or Replica(handle, strategy_of(_cdist.dist_replica_strategy(handle)))
-
-
-@atexit.register
-def _close_all() -> None:
-    """Before the interpreter goes: threads that make batches ahead, or are replicas, would call into it."""
-    from .dataset import close_iterators
-
-    close_iterators()
-    patience = time.monotonic() + 10.0  # for runs that daemon threads have left under way
-    for strategy in list(_strategies.values()):
-        while strategy._handle:
-            give_up_requests(strategy)
-            try:
-                strategy.close()
-            except DistError:
-                strategy._cancel_quietly()
-                if time.monotonic() > patience:
-                    break
-                time.sleep(0.001)

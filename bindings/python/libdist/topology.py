@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional, Sequence
 import numpy as np
 
 from . import _cdist
+from ._native import Native
 from ._tensors import Array
 from .constants import DeviceOrder
 from .errors import InvalidArgument
@@ -34,7 +35,7 @@ def _array(fill: Callable[[Any], object], shape: tuple[int, ...]) -> Array:
     return np.array([numbers.at(i) for i in range(numbers.size())], np.int32).reshape(shape)
 
 
-class Topology:
+class Topology(Native):
     """Where devices are: positions (x, y, z, core) of a mesh, each device in a task. Immutable.
 
     topology = Topology.from_host()
@@ -158,7 +159,7 @@ class Topology:
         return f"<libdist.Topology of {'x'.join(map(str, self.mesh_shape))} positions, {devices} devices>"
 
 
-class DeviceAssignment:
+class DeviceAssignment(Native):
     """Which devices of a topology are logical device 0, 1, ... of replica 0, 1, ... Immutable."""
 
     def __init__(self, topology: Topology, core_assignment: Any) -> None:

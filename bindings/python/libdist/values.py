@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Se
 import numpy as np
 
 from . import _calls, _cdist, _tensors
+from ._native import Native
 from ._tensors import Array, TensorLike
 from .constants import DType, ValueKind
 from .partition import Partition
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _DISTRIBUTED = (ValueKind.PER_REPLICA, ValueKind.MIRRORED)
 
 
-class Value:
+class Value(Native):
     """A value of libdist's: immutable, and kept as long as anybody has it, an array over its memory too.
 
     len(), indexing and iteration are over its components, items or parts.
@@ -39,7 +40,7 @@ class Value:
 
     # The module's own names are gone when the interpreter ends: hence the default.
     def __del__(self, _release: Any = _cdist.dist_value_release) -> None:
-        if self._handle:
+        if getattr(self, "_handle", 0):
             _release(self._handle)
 
     @staticmethod

@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _calls, _cdist, _tensors, values
+from ._native import Native
 from ._updates import Update
 from .constants import Aggregation, Assign, Synchronization
 from .errors import FailedPrecondition
@@ -52,7 +53,7 @@ class _Initial:
             return -self.failures.add(error)
 
 
-class Variable:
+class Variable(Native):
     """A tensor that outlives runs; Strategy.variable() makes it. It may be an argument of a run."""
 
     def __init__(self, strategy: Strategy, handle: int, ended_by: str, value: Optional[Value] = None) -> None:

@@ -8,6 +8,7 @@ import time
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from . import _calls, _cdist
+from ._native import Native
 from ._options import nanoseconds
 from .errors import DeadlineExceeded, FailedPrecondition
 
@@ -31,7 +32,7 @@ class _Published:
             pass
 
 
-class Versions(Generic[T]):
+class Versions(Native, Generic[T]):
     """A series of something that all replicas read, and that is replaced while they run. Any thread may use it.
 
     All replicas of a run see one version, the latest when the first of them asks, to the end of the run; so do its logical

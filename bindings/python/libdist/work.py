@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from . import _cdist
 from ._collectives import Collectives, Issue
+from ._exit import finalizing
+from ._native import Native
 from ._options import nanoseconds
 from .errors import FailedPrecondition
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from .replica import Replica
 
 
-class Work:
+class Work(Native):
     """A collective that replica.begin began or replica.plan planned; it keeps its tensors.
 
     Its methods are for the replica that made it. What a function leaves under way is ended before its replica is.
@@ -79,8 +81,8 @@ class Work:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if self._handle and self._strategy._handle:  # the strategy's end has closed it, otherwise
+    def __del__(self, _late: Any = finalizing) -> None:
+        if self._handle and self._strategy._handle and not _late():  # the strategy's end has closed it, otherwise
             self.close()
 
     def _native(self, name: str) -> int:

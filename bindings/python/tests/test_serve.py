@@ -155,6 +155,34 @@ class Requests(Served):
         with self.assertRaises(Unavailable):
             strategy.submit(run)
 
+    def test_a_second_cancel_changes_nothing(self):
+        strategy, over = self.occupied()
+        queued, ended, awaited = (strategy.submit(lambda replica: replica.id) for _ in range(3))
+        told = []
+        queued.add_done_callback(told.append)
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(queued.cancel())) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, [True] * 8)
+        self.assertEqual(told, [queued])
+
+        async def main():
+            task = asyncio.ensure_future(asyncio.wait_for(asyncio.shield(asyncio.wrap_future(awaited)), None))
+            await asyncio.sleep(0)
+            self.assertTrue(awaited.cancel())
+            task.cancel()
+            self.assertTrue(awaited.cancel())
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        over.set()
+        self.assertEqual(ended.result(), 0)
+        self.assertEqual([ended.cancel(), ended.cancel(), queued.cancel()], [False, False, True])
+
     def test_thousands(self):
         n, (strategy, over) = 2000, self.occupied()
         over.set()
