@@ -5,7 +5,15 @@ package org.libdist;
 import java.time.Duration;
 import org.libdist.internal.dist_reform_options;
 
-/** Options of {@link Strategy#reform(ReformOptions)}. Immutable: each method returns a new set of options. */
+/**
+ * Options of {@link Strategy#reform(ReformOptions)}. Immutable: each method returns a new set of options.
+ *
+ * <p>Re-forming renumbers the replicas in the order of the workers. Each worker keeps its number of replicas
+ * and the content of its variables. Because a failed run may have changed the variables of some replicas
+ * only, and a worker that joins has no content, load a checkpoint that was saved between runs. Plans and
+ * datasets are not kept; create them again. After an error, the strategy has no connection to the other
+ * workers, and {@link Strategy#reform(ReformOptions)} can be called again.
+ */
 public final class ReformOptions {
     /** The default options. */
     public static final ReformOptions DEFAULT = new ReformOptions(0, 0, 0);

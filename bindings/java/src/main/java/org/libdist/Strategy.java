@@ -20,8 +20,7 @@ import org.libdist.internal.dist_strategy_options;
 import org.libdist.internal.dist_strategy_properties;
 
 /**
- * Holds R replicas, the threads that run the same function and exchange data in collectives. Several threads
- * may call its methods at the same time.
+ * Holds R replicas, which run the same function. Several threads may use a strategy at the same time.
  *
  * <pre>{@code
  * try (Strategy strategy = new Strategy(4)) {
@@ -56,10 +55,7 @@ public final class Strategy extends Serving {
         hasPeers = place.numWorkers() > 1;
     }
 
-    /**
-     * Creates a strategy with the given number of replicas; 0 selects the number of CPUs available to the
-     * process.
-     */
+    /** Creates a strategy with the given number of replicas; 0 selects the number of CPUs available to the process. */
     public Strategy(int replicas) {
         this(StrategyOptions.DEFAULT.replicas(replicas));
     }
@@ -158,10 +154,10 @@ public final class Strategy extends Serving {
     /**
      * Calls {@code body} once on every replica, concurrently, and waits for all of them.
      *
-     * <p>If a replica throws, pending and later collectives of the others throw a DistException with ABORTED,
-     * and run() rethrows the exception of the replica that failed first, unchanged. Exceptions of other
-     * replicas that failed on their own account are suppressed in it. The next run starts clean. Interrupting
-     * this thread cancels the run with CANCELLED, and the thread stays interrupted.
+     * <p>If a replica throws, pending and later collectives of the others throw a DistException with ABORTED, and run()
+     * rethrows the exception of the replica that failed first, unchanged; those of other replicas that failed on their
+     * own account are suppressed in it. Interrupting this thread cancels the run with CANCELLED, and the thread stays
+     * interrupted.
      *
      * @throws X the exception that the body threw
      * @throws DistException FAILED_PRECONDITION called inside a replica, or the strategy is closed
@@ -197,12 +193,11 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Runs a function on every replica, like {@link #run}, with arguments and results. Each per-replica or
-     * mirrored value in the arguments, at any depth, is replaced by the component of that replica. Results
-     * must have the same structure and are merged leaf by leaf.
+     * Runs a function on every replica, like {@link #run}, with arguments and results. Each per-replica or mirrored
+     * value in the arguments, at any depth, is replaced by the component of that replica. Results must have the same
+     * structure and are merged leaf by leaf.
      *
-     * @param args a list or tuple; any other value, for example a batch, is the only argument; null means
-     *         none
+     * @param args a list or tuple; any other value, for example a batch, is the only argument; null means none
      * @param kwargs a dictionary; null means none
      * @return the merged results; null if no replica returned one
      * @throws X the exception that the function threw
@@ -233,17 +228,12 @@ public final class Strategy extends Serving {
         return Value.taken(out[0]);
     }
 
-    /**
-     * Same as {@link #runValues(ValuesFunction, Value, Value, RunOptions)}, with positional arguments only.
-     */
+    /** Same as {@link #runValues(ValuesFunction, Value, Value, RunOptions)}, with positional arguments only. */
     public <X extends Exception> Value runValues(ValuesFunction<X> fn, Value args) throws X {
         return runValues(fn, args, null, RunOptions.DEFAULT);
     }
 
-    /**
-     * Cancels the run in progress: replicas that wait in a collective, now or later in that run, get a
-     * DistException with CANCELLED, and so does the caller of run().
-     */
+    /** Cancels the run in progress: its collectives, now and later, and run() throw a DistException with CANCELLED. */
     public void cancel() {
         ask(handle -> {
             DistModule.dist_strategy_cancel(handle);
@@ -257,19 +247,13 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Forms a new generation of workers: without the workers that are lost, and with those that were
-     * restarted or started late. Replicas are renumbered in the order of the workers. Each worker keeps its
-     * number of replicas.
-     *
-     * <p>The strategy and its variables, with their content on this worker, are kept. A failed run may have
-     * changed the variables of some replicas only, and a worker that joins has no content, so load a
-     * checkpoint that was saved between runs. Plans and datasets are not kept; create them again.
-     * Interrupting this thread ends the wait with CANCELLED, and so does {@link #cancel}. After an error the
-     * strategy has no connection to the other workers, and this method can be called again.
+     * Forms a new generation of workers: without those that are lost, and with those that were restarted or started
+     * late. {@link ReformOptions} describes what is kept. An interrupt of this thread and {@link #cancel} end the wait
+     * with CANCELLED.
      *
      * @throws DistException UNAVAILABLE worker 0, which decides who takes part, is lost: the job has ended.
-     *         DEADLINE_EXCEEDED too few workers arrived. FAILED_PRECONDITION a run is in progress, groups or
-     *         plans still exist, or the cluster has only one worker
+     *         DEADLINE_EXCEEDED too few workers arrived. FAILED_PRECONDITION a run is in progress, groups or plans
+     *         still exist, or there is only one worker
      */
     public void reform(ReformOptions options) {
         Objects.requireNonNull(options, "options");
@@ -279,10 +263,9 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Returns whether the workers should re-form before the next run, because workers were lost or others
-     * want to join. All workers that have made the same runs get the same answer; workers other than worker 0
-     * wait for it until worker 0 has ended the latest run. With {@link Reform#AT_NEXT_RUN}, run() and
-     * runValues() make this check themselves.
+     * Returns whether the workers should re-form before the next run, because some were lost or want to join. Workers
+     * that have made the same runs get the same answer. Waits until worker 0 has ended the latest run. {@link
+     * Reform#AT_NEXT_RUN} makes runs check this.
      */
     public boolean reformDue() {
         try (Uses uses = new Uses()) {
@@ -304,16 +287,15 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Makes this thread a replica of a strategy with {@link ReplicaThreads#HOST}, until {@link
-     * Replica#leave()}, which must always be called. {@link #enter(int, ReplicaBody)} does this for you.
+     * Makes this thread a replica of a strategy with {@link ReplicaThreads#HOST}, until {@link Replica#leave()}, which
+     * must always be called. {@link #enter(int, ReplicaBody)} does this for you.
      */
     public Replica enter(int replicaId) {
         return new HostRun(this).enter(replicaId);
     }
 
     /**
-     * Makes this thread a replica of a strategy with {@link ReplicaThreads#HOST} while {@code body} runs.
-     * Returns when all replicas of the run have entered and left.
+     * Makes this thread a replica, like {@link #enter(int)}, while {@code body} runs, and waits until all have left.
      *
      * @throws X the exception that the body threw
      * @throws DistException the failure of another replica
@@ -324,11 +306,9 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Closes the strategy and ends its threads. Does nothing if it is closed. Values and variables stay
-     * readable.
+     * Closes the strategy and ends its threads. Does nothing if it is closed. Values and variables stay readable.
      *
-     * @throws DistException FAILED_PRECONDITION a run or a request is in progress, or groups or plans still
-     *         exist
+     * @throws DistException FAILED_PRECONDITION a run or a request is in progress, or groups or plans still exist
      */
     @Override
     public void close() {
@@ -343,15 +323,13 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Closes the strategy even if replica functions do not return: rejects new runs, cancels queued runs and
-     * the one in progress, and waits for their functions. If a function has not returned in time, its
-     * collectives fail with CANCELLED, and everything that it uses stays valid until it returns. Groups and
-     * plans end with the strategy.
+     * Closes the strategy even if replica functions do not return: rejects new runs, cancels queued runs and the one in
+     * progress, and waits for their functions. If a function has not returned in time, its collectives fail with
+     * CANCELLED, and everything that it uses stays valid until it returns. Groups and plans end with the strategy.
      *
      * @param timeout the longest wait; zero means not to wait, and a negative value means no limit
-     * @throws DistException DEADLINE_EXCEEDED functions are still running, and the message names their
-     *         replicas; the strategy is closed. FAILED_PRECONDITION called inside a replica or in the
-     *         strategy's scope; the strategy is unchanged
+     * @throws DistException DEADLINE_EXCEEDED some functions are still running; the strategy is closed.
+     *         FAILED_PRECONDITION called inside a replica or in the strategy's scope; the strategy is unchanged
      */
     public void close(Duration timeout) {
         long nanos = Durations.nanos(timeout, "timeout");
@@ -373,8 +351,7 @@ public final class Strategy extends Serving {
     // ---- The strategy that a thread is with ----
 
     /**
-     * Returns the strategy of the scope or function that this thread is in; otherwise the one set with {@link
-     * #setCurrent}; otherwise the thread's default strategy.
+     * Returns the strategy of this thread's scope or function, or of {@link #setCurrent}, or the thread's default one.
      */
     public static Strategy current() {
         long handle = DistModule.dist_get_strategy();
@@ -397,9 +374,7 @@ public final class Strategy extends Serving {
         return DistModule.dist_has_strategy() != 0;
     }
 
-    /**
-     * Returns whether this thread is in a merge function or a scope, or {@link #setCurrent} applies to it.
-     */
+    /** Returns whether this thread is in a merge function or a scope, or {@link #setCurrent} applies to it. */
     public static boolean inCrossReplicaContext() {
         return DistModule.dist_in_cross_replica_context() != 0;
     }
@@ -462,10 +437,7 @@ public final class Strategy extends Serving {
         return askInt(DistModule::dist_strategy_num_logical_devices);
     }
 
-    /**
-     * Returns the device assignment with which the strategy was created, if any. It is valid until the
-     * strategy is closed.
-     */
+    /** Returns the device assignment of the strategy, if any. It is valid until the strategy is closed. */
     public Optional<DeviceAssignment> deviceAssignment() {
         return ask(handle -> {
             long assignment = DistModule.dist_strategy_device_assignment(handle);
@@ -473,10 +445,7 @@ public final class Strategy extends Serving {
         });
     }
 
-    /**
-     * Returns the resolver that was set with {@link StrategyOptions#clusterResolver}, if any. It is valid
-     * until the strategy is closed.
-     */
+    /** Returns {@link StrategyOptions#clusterResolver}, if it was set. It is valid until the strategy is closed. */
     public Optional<ClusterResolver> clusterResolver() {
         return ask(handle -> {
             long[] out = new long[1];
@@ -487,10 +456,7 @@ public final class Strategy extends Serving {
 
     // ---- Looking inside ----
 
-    /**
-     * Returns a description of how the strategy uses this machine, and why, for people to read. The first
-     * three lines are a summary; details follow as lines of the form "subject: text".
-     */
+    /** Returns a description of how the strategy uses this machine, for people to read. It begins with a summary. */
     public String explain() {
         return written(Text::explain);
     }
@@ -501,17 +467,13 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Returns counters and gauges in Prometheus' text format. {@code name} becomes a label of every sample;
-     * null omits it.
+     * Returns counters and gauges in Prometheus' text format. Samples have the label {@code name}, unless it is null.
      */
     public String writeMetrics(String name) {
         return written((text, handle) -> text.write_metrics(handle, Texts.orNull(name)));
     }
 
-    /**
-     * Lists the replicas that arrive last, over the rounds that the flight recorder still holds, sorted by
-     * how often a replica was last.
-     */
+    /** Lists the replicas that arrived last at recorded rounds, sorted by how often they did. */
     public List<Straggler> stragglers() {
         Stragglers rows = new Stragglers();
         try {

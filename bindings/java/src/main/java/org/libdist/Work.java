@@ -80,7 +80,10 @@ public final class Work extends CompletableFuture<Void> {
         }
     }
 
-    /** Returns whether the work has completed. If there is a part of the work to do, this method does it. */
+    /**
+     * Returns whether the work has completed. On the replica's thread, it also does a part of the work if
+     * there is one to do.
+     */
     @Override
     public boolean isDone() {
         if (isMine()) {
