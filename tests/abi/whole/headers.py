@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles each header on its own, once without DIST_EXPERIMENTAL and once with it.
+"""Compiles each header by itself, without DIST_EXPERIMENTAL and with it.
 
 usage: headers.py INCLUDE LANGUAGE HEADER... -- COMPILER ARGUMENT...
 """
