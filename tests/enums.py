@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the last constant of each enum of the headers, so that tests go through all of an enum: LAST_DTYPE, say.
+"""Writes the last constant of each enum in the headers, such as LAST_DTYPE, so that tests can iterate over enums.
 
     enums.py OUTPUT API_JSON
 """

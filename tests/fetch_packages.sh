@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fetch_packages.sh VENV: makes a virtual environment with the packages of requirements.txt.
+# fetch_packages.sh VENV: creates a virtual environment with the packages of requirements.txt.
 set -eu
 list=$(dirname -- "$0")/requirements.txt
 venv=$1

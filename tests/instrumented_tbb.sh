@@ -12,7 +12,7 @@ version=$(dpkg-query -W -f '${source:Version}' libtbb-dev)
 mirror=$(apt-cache policy libtbb-dev | awk '$2 ~ /^https?:/ { sub("/", " ", $3); print $2, $3; exit }')
 mkdir -p "$work/lists/partial"
 printf 'deb-src %s\n' "$mirror" >"$work/sources.list"
-# A list of sources and an index of its own: the system's stay as they are.
+# Uses a separate list of sources and index. The system's files do not change.
 apt=(apt-get -q -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=/dev/null
   -o "Dir::State::Lists=$work/lists")
 cd "$work"

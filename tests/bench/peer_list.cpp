@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line is GROUP LABEL WORD..., or - LABEL PACKAGES if the peer is not installed. @RANKS@ stands for the
-// number of ranks. In a word, the text after @FAULTS@ is used only in the fault matrix. A line that begins
-// with @BENCH@ is used only in the benchmark: another way to start a peer that the fault matrix already has,
-// or a peer that has only an all_reduce. @PROCESSES@ marks the command for process faults, which the
-// benchmark does not use. For a peer that is not installed, both marks come after PACKAGES.
+// number of ranks. A word that begins with @FAULTS@ is used only in the fault matrix. If the first word
+// begins with @BENCH@, the line is used only in the benchmark: it is another way to start a peer that the
+// fault matrix already has, or a peer that has only an all_reduce. If the first word begins with @PROCESSES@,
+// the line is used only for the faults of processes. If the peer is not installed, these two marks come after
+// PACKAGES.
 #include "tests/bench/peer_list.hpp"
 
 #include <fstream>

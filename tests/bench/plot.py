@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what dist_bench --json wrote: bandwidth against size, libdist, its peers and the memory's limit.
+"""Plots the output of dist_bench --json: bandwidth against size for libdist, its peers and the memory limit.
 
     plot.py RUN.json PICTURE.svg|.png [--layout "in place"] [--pace hot]
 
-One panel for each number of replicas; a tensor's bytes over the time of one all_reduce of f32. Matplotlib is
-Debian's python3-matplotlib.
+The picture has one panel per number of replicas. It shows a tensor's bytes divided by the time of one all_reduce of
+f32. Requires Matplotlib (Debian: python3-matplotlib).
 """
 
 import argparse

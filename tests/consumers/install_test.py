@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs into a scratch prefix and uses what lies there as a stranger would: by pkg-config, by CMake, or as a subproject.
+"""Installs into a temporary prefix and uses it like a downstream project: with pkg-config, CMake, or as a subproject.
 
-The prefix is moved after the installation, so nothing may depend on where it was.
+The prefix is moved after the installation, because nothing may depend on its original location.
 
 usage: install_test.py (shared|static|cmake|uninstalled|subproject) MESON BUILD_DIR, with the compilers in CC and CXX
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a sentence encoder as an .onnx file, with the inputs and the output that sentence-transformers' have.
+"""Writes a sentence encoder as an .onnx file, with the same inputs and output as those of sentence-transformers.
 
 onnx_encoder.py WEIGHTS.safetensors FILE.onnx"""
 

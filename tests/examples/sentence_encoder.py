@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sentence encoder by plain loops, to compare with: the part of a layer in examples/tensor_parallel/data, under embeddings
-that are made up here."""
+"""A sentence encoder in plain loops, as a reference: the partial layer in examples/tensor_parallel/data, with generated
+embeddings."""
 
 import array
 import json

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The pages that the examples draw: they need no network, escape names, and say when the machine was busy.
+"""Tests the pages that the examples write: they need no network, escape names, and report a busy machine.
 
-EXAMPLES in the environment is the folder of the examples.
+The environment variable EXAMPLES is the folder of the examples.
 """
 
 import copy

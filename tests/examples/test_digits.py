@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The digits trainer as its user meets it: what it prints, what it returns, what it leaves behind.
+"""Tests the digits trainer from a user's perspective: its output, its exit status, and the files that it leaves behind.
 
-PROGRAM and REPORT in the environment are train_digits and report.py.
+The environment variables PROGRAM and REPORT are the paths of train_digits and report.py.
 """
 
 import json

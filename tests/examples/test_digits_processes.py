@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The digits trainer as workers that are processes, started by dist-launch.
+"""Tests the digits trainer with worker processes, started by dist-launch.
 
-PROGRAM, REPORT and LAUNCH in the environment are train_digits, report.py and dist-launch.
+The environment variables PROGRAM, REPORT and LAUNCH are the paths of train_digits, report.py and dist-launch.
 """
 
 import json

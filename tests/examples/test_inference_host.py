@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""examples/inference_host over its HTTP, in any language. In the environment: PROGRAM; DATA, the folder of the layer's
-weights; GO where the program is in Go; and, where it is not safetensors, FORMAT, which the program has its models in."""
+"""Tests examples/inference_host in any language through HTTP.
+
+Environment variables: PROGRAM; DATA, the folder of the layer's weights; GO, if the program is written in Go; FORMAT,
+the format of the models if it is not safetensors."""
 
 import contextlib
 import http.client

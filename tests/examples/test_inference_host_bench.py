@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What loads examples/inference_host for ./dev bench --host, with a small model. In the environment: PROGRAMS, the folder of
-inference_host and load; BENCH, that of bench.py; DATA, that of the layer's weights. What it measures is not looked at."""
+"""Tests the benchmark of examples/inference_host (./dev bench --host) with a small model. Its measurements are ignored.
+
+Environment variables: PROGRAMS, the folder of inference_host and load; BENCH, the folder of bench.py; DATA, the folder
+of the layer's weights."""
 
 import http.server
 import os

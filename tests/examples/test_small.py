@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The small examples print what their sources say. PROGRAM in the environment is the one to run."""
+"""Tests that the small examples print what their sources say. The environment variable PROGRAM is the one to run."""
 
 import json
 import os

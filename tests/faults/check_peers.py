@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How dist_faults judges peers: check_peers.py DIST_FAULTS, tried with made-up ones, of which each ends in another
-way; check_peers.py DIST_FAULTS --processes: the same of the faults of processes; check_peers.py DIST_FAULTS LIST LABEL:
-that a real one of peers.list plays a cell.
+"""Checks how dist_faults judges peers.
 
-Either way nothing may be left of them."""
+check_peers.py DIST_FAULTS                 with simulated peers, each of which ends differently
+check_peers.py DIST_FAULTS --processes     the same for faults of processes
+check_peers.py DIST_FAULTS LIST LABEL      that a real peer of peers.list can play a cell
+
+In all cases, no process or file of a peer may be left behind."""
 
 import json
 import pathlib

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the project's own copy of recorded cases, cases/*.json: `select.py DIR`, of a directory with all of them.
+"""Makes the project's own copy of recorded cases, cases/*.json: `select.py DIR`, from a directory with all of them.
 
-The same directory gives the same files. Each area has room for some bytes, and takes in this order while there is room:
-a few cases for each row of differences.md, so that no row is stale here; one of each topic under each strategy; one of
-each id in which only numbers differ; what comes next. Texts of errors, which nobody compares, are cut.
+The output depends only on the directory. Each area has a size limit. Cases are selected in this order until it is
+reached: a few cases for each row of differences.md, so that no row is stale in the copy; one for each topic under each
+strategy; one for each id, ignoring numbers; then the remaining ones. Error messages, which are never compared, are
+truncated.
 """
 
 import fnmatch

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The safetensors library reads what libdist wrote, and libdist what the library wrote; skipped where it is not there.
+"""Checks that the safetensors library reads files written by libdist and vice versa. Skipped if the library is missing.
 
 usage: checkpoint.py TEST_CHECKPOINT_FILES
 """

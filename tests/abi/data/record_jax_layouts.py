@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records which part of an array each of 8 devices has under JAX's NamedSharding, for test_jax_layouts.c.
 
-usage: record_jax_layouts.py > jax_layouts.txt      (needs the package jax; its CPU backend makes the devices)
+usage: record_jax_layouts.py > jax_layouts.txt      (requires the package jax; uses its CPU backend)
 
     mesh 2 x 2 y 4 devices 0 1 2 3 4 5 6 7     axes and their sizes; the mesh's devices, row-major
-    array 2 4 8 over y -                       a shape; over which axes each dimension is split: "x,y" both, "-" none
-    shard 0 begin 0 0 size 1 8                 what a device has, for each
-    refused                                    instead of shards: JAX has no layout for this
+    array 2 4 8 over y -                       a shape, and the axes that split each dimension: "x,y" for both, "-" for none
+    shard 0 begin 0 0 size 1 8                 the part of a device, one line for each
+    refused                                    instead of shards: JAX does not support this layout
 """
 
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What dist.hpp refuses at compile time: const memory and immutable values are written on no path.
+"""Checks what dist.hpp rejects at compile time: programs cannot write to const memory or immutable values.
 
-Each case is a body of a function that compiles, and the same with one difference that the compiler must refuse, in the
-words expected of it. All that compile are one program; each refused one is compiled alone.
+Each case is a function body that compiles, and the same body with one change that the compiler must reject with the
+expected message. All valid bodies are compiled as one program, and each invalid one separately.
 
 usage: hpp_refused.py INCLUDE_DIR COMPILER...
 """

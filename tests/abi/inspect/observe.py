@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What test_observe prints is a trace that others can read, and a page that Prometheus takes, to the letter.
+"""Checks that the output of test_observe is a valid trace and valid Prometheus text.
 
 usage: observe.py TEST_OBSERVE
 """

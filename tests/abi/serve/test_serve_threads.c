@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests whose functions end their thread, and several threads that submit at the same time.
+ * Requests whose functions end their thread, and several threads that open the instances at the same time.
  */
 #include "tests/abi/serve/serve_support.h"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs a TAP test on the first CPU that this process may use; says why not where it cannot.
+# Runs a TAP test on the first CPU available to this process. If that is not possible, prints the reason.
 set -eu
 skip() {
   echo "1..0 # SKIP $1"

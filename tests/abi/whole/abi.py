@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The binary interface of the baseline is the committed one, but for additions.
+"""Checks that the binary interface of the baseline equals the committed one, except for additions.
 
-    abi.py API_JSON BASELINE_ABI                  compares; 77 without libabigail, gcc or x86-64
-    abi.py --write API_JSON BASELINE_ABI          baseline.abi anew, for what has been added
+    abi.py API_JSON BASELINE_ABI                  compares; exits with 77 without libabigail, gcc or x86-64
+    abi.py --write API_JSON BASELINE_ABI          rewrites baseline.abi after an addition
 
-The functions that programs may rely on are those that the headers declare without DIST_EXPERIMENTAL, and baseline.txt
-lists (tests/check/baseline.py). Their declarations become a library of empty functions,
-compiled with fixed flags, of which libabigail reads the types: nothing else of the build is part of the comparison. A
-field that is appended to a struct is no difference; a function of the baseline that is not in baseline.abi is one. That
-libdist.so has the functions is tests/check/symbols.py's to check.
+Programs may rely on the functions that the headers declare without DIST_EXPERIMENTAL and that baseline.txt lists
+(tests/check/baseline.py). The script compiles their declarations with fixed flags into a library of empty functions and
+compares the types that libabigail reads from it, so the comparison does not depend on the build. Appending a field to a
+struct is allowed. A baseline function that is missing in baseline.abi is an error. tests/check/symbols.py checks that
+libdist.so exports the functions.
 """
 import json
 import pathlib

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the calls of test_hostile.c: every function of the headers, with one argument at a time made hostile.
+"""Writes the calls of test_hostile.c: every function in the headers, with one invalid argument at a time.
 
     hostile.py OUTPUT API_JSON
 
-A function is called with what is valid (VALID, which the fixture of hostile_support.h makes), then with each number
-replaced by those that nobody means, each pointer by NULL, and each field of its options and tensors likewise. A
-reserved field that is not 0 must be refused by its name. Counts are only such that no memory holds their array: a
-function that refuses them has read nothing. A parameter for which no valid argument is known, or a reserved field that
-no function takes, is a failure of the test, so that nothing new can be left out.
+Each function is called with valid arguments (VALID, created by the fixture in hostile_support.h). Then each number is
+replaced by unreasonable ones, each pointer by NULL, and each field of its options and tensors likewise. A reserved
+field that is not 0 must be rejected by name. Counts are too large for any array to fit in memory, so a function that
+rejects them cannot have read the array. The test fails if it knows no valid argument for a parameter, or if no function
+takes a reserved field, so that additions cannot be forgotten.
 """
 import json
 import pathlib

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of test_layout.c: the headers' numbers as a compiler reads them beside those of layout.txt.
+"""Writes the tables of test_layout.c: the numbers in the headers, as a compiler reads them, next to those in
+layout.txt.
 
     layout.py OUTPUT API_JSON LAYOUT_TXT
-    layout.py --write COMPILER API_JSON LAYOUT_TXT      layout.txt anew, for what has been added
+    layout.py --write COMPILER API_JSON LAYOUT_TXT      rewrites layout.txt after an addition
 
-layout.txt has every constant, and the size and the offsets of every public struct on 64-bit systems, a line each. What
-the headers declare and the file has not, or the other way round, is an error.
+layout.txt has one line for every constant, and for the size and the offsets of every public struct on 64-bit systems. A
+difference between the declarations in the headers and the file is an error.
 """
 import json
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the program out of dist.h's opening, so that what a reader copies first is compiled and run.
+"""Extracts the program in dist.h's opening comment, so that the code that readers copy first is compiled and run.
 
     opening_program.py DIST_H OUTPUT
 """

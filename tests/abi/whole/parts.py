@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each header has a baseline and an experimental part, and a program sees those that it asks for.
+"""Checks that each header has a baseline and an experimental part, and that a program sees the parts that it requests.
 
     parts.py INCLUDE API_JSON --c COMPILER... --cxx COMPILER...
     parts.py INCLUDE API_JSON --faces --cxx COMPILER...      instead, each header below dist.hpp
 
-Programs include a header without DIST_EXPERIMENTAL, with it, with it the second time, or with it the first time, and
-use what the header declares in these parts; of dist.hpp and its headers a few names. What a program may not see it can
-declare anew, as something else. After dist.h the experimental names are macros for that (experimental_hints.h): the
-compiler must report each use of one, and say what to do.
+Programs include a header without DIST_EXPERIMENTAL, with it, or with it only the first or the second time. They use the
+declarations of the visible parts (a few names for dist.hpp and its headers), and declare the invisible names as
+something else. After dist.h, experimental names are macros (experimental_hints.h), and the compiler must report each
+use with a hint.
 """
 import argparse
 import concurrent.futures

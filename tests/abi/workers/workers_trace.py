@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the workers of test_workers_trace write makes one trace, put together as inspect.h says.
+"""Checks that the traces of the workers of test_workers_trace can be combined as inspect.h specifies.
 
 usage: workers_trace.py TEST_WORKERS_TRACE
 """

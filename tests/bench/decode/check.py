@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""That dist_bench_decode runs its sides, and what it says of others: check.py DIST_BENCH_DECODE NAME=PROGRAM ...
+"""Checks that dist_bench_decode runs its sides and reports errors: check.py DIST_BENCH_DECODE NAME=PROGRAM ...
 
-The sides are the build's own. A program that fails, finds a wrong sum or says nothing ends the run with its name."""
+The sides are those of the build. If a program fails, finds a wrong sum or prints nothing, the run must fail and name
+it."""
 
 import pathlib
 import re

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""That a peer speaks the protocol and that its sums are right: check.py LIST LABEL, both of peers.list.
+"""Checks that a peer speaks the protocol and computes correct sums: check.py LIST LABEL, both as in peers.list.
 
-check.py LIST LABEL servers: the same of parameter servers and closures; both of servers.list."""
+check.py LIST LABEL servers: the same for parameter servers and closures, with servers.list."""
 
 import subprocess
 import sys

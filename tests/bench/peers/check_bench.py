@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How dist_bench treats its peers and bindings, tried with made-up ones: check_bench.py DIST_BENCH.
+"""Checks how dist_bench treats its peers and bindings, with simulated ones: check_bench.py DIST_BENCH.
 
-A good one is measured and its fastest form counts, of a binding each; one that cannot be started, dies or keeps
-running is left out with a word; a wrong result ends the run."""
+A working peer is measured, and its fastest form counts (for bindings, that of each). A peer that does not start, dies
+or keeps running is omitted with a message. A wrong result ends the run."""
 
 import json
 import os

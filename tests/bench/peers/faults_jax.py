@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fault matrix between JAX's devices: one program, in which the last replica takes another branch than the others.
+"""The fault matrix with JAX's devices: a single program in which the last replica takes a different branch.
 
-XLA's deadline for a collective, after which it ends the process, is set from 40 s to 2 s by peer_jax.py."""
+peer_jax.py reduces XLA's deadline for a collective, after which it terminates the process, from 40 s to 2 s."""
 
 import time
 

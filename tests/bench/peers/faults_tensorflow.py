@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fault matrix between TensorFlow's replicas, eagerly: in a graph all replicas are traced before any runs.
+"""The fault matrix with TensorFlow's replicas, in eager mode, because a graph traces all replicas before any of them
+runs.
 
-The replicas are its threads, one of which runs at a time."""
+The replicas are TensorFlow's threads, of which only one runs at a time."""
 
 import time
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Faults between the workers of TensorFlow's MultiWorkerMirroredStrategy, a process each, on loopback, eagerly; a
-collective has a deadline.
+"""Faults with TensorFlow's MultiWorkerMirroredStrategy: one process per worker, on loopback, in eager mode, with a
+deadline for collectives.
 
-faults_tensorflow_workers.py RANKS: the peer; for each cell it starts itself once for each worker, with the worker's rank,
+faults_tensorflow_workers.py RANKS: the peer. For each cell, it starts itself once per worker, with the worker's rank,
 the fault, the collective and the folder as further arguments."""
 
 import ctypes

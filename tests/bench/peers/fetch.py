@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the sources of peers that are built out of a file or two into a folder, out of PyPI's source distributions.
+"""Downloads the sources of peers that are built from one or two files out of PyPI's source distributions.
 
-fetch.py FOLDER: FOLDER/vllm has vLLM's csrc/cpu, FOLDER/deepspeed DeepSpeed's csrc/cpu/comm, FOLDER/ggml llama.cpp's ggml; the
-first two also peer_version.h. pip asks a source distribution for its metadata before it keeps it: vLLM's answers where there is a
-module named torch, which is made up here, and DeepSpeed's where there is none; nothing of them is built."""
+fetch.py FOLDER: FOLDER/vllm receives vLLM's csrc/cpu, FOLDER/deepspeed DeepSpeed's csrc/cpu/comm, and FOLDER/ggml
+llama.cpp's ggml. The first two also receive peer_version.h. Before pip keeps a source distribution, it runs the
+distribution's metadata hook. vLLM's requires a module named torch, which this script simulates; DeepSpeed's requires
+that there is none. Nothing is built."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the benches' own tests: peers that are made up, and runs of a bench beside them."""
+"""Simulated peers, and runs of a benchmark with them, for the benchmarks' own tests."""
 
 import pathlib
 import subprocess

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A peer that the benches' own tests measure: made_up_peer.py KIND RANKS WANTED FORM ...
+"""A simulated peer for the benchmarks' own tests: made_up_peer.py KIND RANKS WANTED FORM ...
 
-KIND: good; wrong, which finds a wrong result; spins, which keeps running after its turn; diesN, which ends after N requests.
-WANTED: a regular expression of what it may be asked for. "slow" takes 2,000.5 us and offers no push, other forms 1,000.5."""
+KIND is "good", "wrong" (finds a wrong result), "spins" (keeps running after its turn) or "diesN" (exits after N
+requests). WANTED is a regular expression for the requests that it accepts. The form "slow" takes 2,000.5 us and does
+not support push; other forms take 1,000.5 us."""
 
 import re
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of protocol.hpp and the loop of a measurement, for peers that are Python packages."""
+"""The protocol of protocol.hpp and the measurement loop, for peers that are Python packages."""
 
 import contextlib
 import os

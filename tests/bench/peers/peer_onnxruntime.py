@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime on the CPU with the encoder of examples/tensor_parallel, a session of one thread and one of two.
+"""ONNX Runtime on the CPU with the encoder of examples/tensor_parallel: one session with one thread and one with two.
 
-peer_onnxruntime.py WEIGHTS REFERENCE: both as make_reference.py has them."""
+peer_onnxruntime.py WEIGHTS REFERENCE: both in the format of make_reference.py."""
 
 import pathlib
 import re

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's ParameterServerStrategy with one parameter server and so many workers, processes on its gRPC over loopback.
+"""TensorFlow's ParameterServerStrategy with one parameter server and several workers: processes with gRPC over
+loopback.
 
-peer_tensorflow_servers.py WORKERS: the coordinator, who is asked; it starts itself once for each server, with the job and the
-index and then the addresses as further arguments.
+peer_tensorflow_servers.py WORKERS: the coordinator, which answers requests. It starts itself once per server, with the
+job, the index and the addresses as further arguments.
 
-push and pull are the coordinator's own, of a variable; closures are scheduled one after another and then joined."""
+The coordinator itself pushes and pulls a variable. It schedules closures one after another and then joins them."""
 
 import contextlib
 import ctypes

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's MultiWorkerMirroredStrategy between processes of one replica each, by RING on its gRPC, inside tf.function.
+"""TensorFlow's MultiWorkerMirroredStrategy between processes with one replica each, with RING over gRPC, in
+tf.function.
 
-Rank 0 is who is asked; it starts the others, and hands on to them what it is asked for."""
+Rank 0 answers requests. It starts the other ranks and forwards requests to them."""
 
 import contextlib
 import ctypes

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What dist_bench_servers prints, and how it treats its peers, tried with made-up ones: check.py DIST_BENCH_SERVERS.
+"""Checks the output of dist_bench_servers and how it treats its peers, with simulated ones: check.py
+DIST_BENCH_SERVERS.
 
-A good one has turns, and its fastest form counts; one that cannot be started, dies or keeps running is left out with a word; a
-wrong result ends the run."""
+A working peer has turns, and its fastest form counts. A peer that does not start, dies or keeps running is omitted with
+a message. A wrong result ends the run."""
 
 import pathlib
 import sys

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What dist_bench_split prints, and how it treats its peer, tried with made-up ones: check.py DIST_BENCH_SPLIT DATA.
+"""Checks the output of dist_bench_split and how it treats its peer, with simulated ones: check.py DIST_BENCH_SPLIT
+DATA.
 
-A peer whose two threads are fast enough is beside libdist in rounds that would be judged; one that is not, in others; one that
-cannot be started is left out with a word; a wrong result ends the run."""
+Rounds in which the peer's two threads are fast enough are judged, others are not. A peer that does not start is omitted
+with a message. A wrong result ends the run."""
 
 import pathlib
 import re

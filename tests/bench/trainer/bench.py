@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The digits trainer, with a replica for each CPU, beside other programs that train the same network.
+"""Compares the digits trainer, with one replica per CPU, with other programs that train the same network.
 
-Programs take turns, round after round: each trains once, and says how long that took without its start and its tests. A
-ratio is the other's seconds over libdist's, of two turns of one round; shown are the median, the lowest and the highest.
+Programs take turns, round after round. Each trains once and reports the time without its start and its tests. A ratio
+is the other program's time divided by libdist's in the same round. The output shows the median, the lowest and the
+highest ratio.
 """
 
 import argparse

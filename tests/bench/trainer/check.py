@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""That bench.py runs, and judges what it is told: beside made-up programs, one far slower and one far faster."""
+"""Checks that bench.py runs and judges results, with simulated programs: a far slower and a far faster one."""
 
 import json
 import pathlib

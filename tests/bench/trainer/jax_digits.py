@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The network of examples/digits in JAX, one program on all CPUs: by a compiled step for each batch, and by a compiled
-scan for each epoch. Called with the table and a number of epochs; what is compiled is compiled before it is timed.
+"""The network of examples/digits in JAX, as one program on all CPUs: a compiled step per batch, or a compiled scan per
+epoch.
+
+The arguments are the table and the number of epochs. Compilation happens before timing.
 """
 
 import json

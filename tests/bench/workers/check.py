@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What dist_bench_workers writes, and what it refuses: check.py DIST_BENCH_WORKERS TRANSPORT with|without (Gloo).
+"""Checks the output of dist_bench_workers and its errors: check.py DIST_BENCH_WORKERS TRANSPORT with|without (Gloo).
 
-check.py DIST_BENCH_WORKERS peers: how it treats its peers, tried with made-up ones. A good one has turns; one that cannot be
-started, dies or keeps running is left out with a word; a wrong result ends the run."""
+check.py DIST_BENCH_WORKERS peers: checks how it treats its peers, with simulated ones. A working peer has turns. A peer
+that does not start, dies or keeps running is omitted with a message. A wrong result ends the run."""
 
 import json
 import pathlib

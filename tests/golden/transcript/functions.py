@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Takes the headers' functions and the table "Calls" of TRANSCRIPTS.md, and writes what the recorder and the player are
-# made of. The table is the list of what is recorded: a function that is in none of it, SILENT and what only programs by gRPC
-# call stays without a definition of its wrapper, and a program that calls it is not linked.
+# Reads the headers' functions and the table "Calls" of TRANSCRIPTS.md, and generates code for the recorder and the
+# player. The table lists the functions that are recorded. A function that is neither in the table, nor in SILENT, nor
+# reserved for programs with gRPC gets no wrapper definition, and a program that calls it does not link.
 #
-#     functions.py api.json TRANSCRIPTS.md --list FILE    FUNCTION(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), KEYS...) a line
-#     functions.py api.json TRANSCRIPTS.md --grpc FILE    BY_GRPC(RETURNS, NAME, (PARAMETERS), (ARGUMENTS)) a line
+#     functions.py api.json TRANSCRIPTS.md --list FILE    lines FUNCTION(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), KEYS...)
+#     functions.py api.json TRANSCRIPTS.md --grpc FILE    lines BY_GRPC(RETURNS, NAME, (PARAMETERS), (ARGUMENTS))
 #     functions.py api.json TRANSCRIPTS.md --wrap FILE    the linker's options
 import argparse
 import json

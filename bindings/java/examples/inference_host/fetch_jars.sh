@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Puts the jars of jars.txt into a folder: `fetch_jars.sh FOLDER`. Maven fetches them from where the user has told it to, and
-# none is taken that is not the one that jars.txt says.
+# Downloads the jars of jars.txt into a folder: `fetch_jars.sh FOLDER`. Maven downloads them from the
+# repositories that the user has configured. A jar whose checksum differs from jars.txt is rejected.
 set -eu
 list=$(dirname -- "$0")/jars.txt
 folder=$1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""libdist from Python for dist_bench, which starts it, says what to measure and compares it with C: bench.py REPLICAS."""
+"""Measures libdist from Python for dist_bench, which starts it and compares it with C: bench.py REPLICAS."""
 
 import pathlib
 import platform
