@@ -85,7 +85,7 @@ func TestRPCMisuse(t *testing.T) {
 	_, err = dist.NewRPCServer("127.0.0.1:0", &dist.RPCServerOptions{MaxQueued: -1})
 	fails(t, err, dist.ErrInvalidArgument, "MaxQueued is -1")
 	fails(t, r.server.Register("late", r.wait), dist.ErrFailedPrecondition, "started")
-	fails(t, r.server.Start(), dist.ErrFailedPrecondition, "started before")
+	fails(t, r.server.Start(), dist.ErrFailedPrecondition, "already been started")
 	one := r.number(t, 1)
 	object := must[*dist.Value](t)(r.values.NewObject(t))
 	defer object.Close()

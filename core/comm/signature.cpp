@@ -82,13 +82,6 @@ class MemberLines {
     named_[first] = true;
   }
 
-  // Makes print() omit the member, unless other members have the same line.
-  void leave_out(std::size_t member) noexcept {
-    std::size_t members = 0;
-    for (std::size_t i = 0; i < evidence_.signatures.size(); ++i) members += alike(i, member);
-    named_[first_alike(member)] = members == 1;
-  }
-
  private:
   void ids(Text& text, std::size_t first, std::size_t most_ranges) const noexcept {
     const auto n = evidence_.signatures.size();
@@ -190,7 +183,6 @@ void write_left(const Evidence& evidence, std::size_t member, MemberLines& lines
     text.add("%s %d failed with %s: %s", word, name_of(evidence, member).number(),
              status_name(signature.returned),
              failure != nullptr && failure->message[0] != '\0' ? failure->message : "it gave no reason");
-    lines.leave_out(member);
     hint_to_mend(error, name_of(evidence, member));
   } else {
     lines.name(text, member);
@@ -204,11 +196,9 @@ void write_left(const Evidence& evidence, std::size_t member, MemberLines& lines
 }
 
 void add_tag(Text text, const Signature& signature) noexcept {
-  if (signature.tag[0] == '\0') {
-    text.add("%s without a tag", called_name(signature));
-  } else {
-    text.add("%s with tag \"%s\"", called_name(signature), signature.tag);
-  }
+  const bool tagged = signature.tag[0] != '\0';
+  text.add("%s %s%s%s", called_name(signature), tagged ? "with tag \"" : "without a tag", signature.tag,
+           tagged ? "\"" : "");
 }
 
 // Whether both call the same collective with one tensor, and only its dtype or shape differs.
@@ -248,11 +238,7 @@ int write_disagreement(const Evidence& evidence, MemberLines& lines, ErrorRecord
   }
   const char* const word = evidence.naming.word();
   Text hint(error.hint);
-  if (culprit != reference) {
-    lines.name(text, static_cast<std::size_t>(culprit));
-  } else {
-    text.add("%s %d", word, name_of(evidence, static_cast<std::size_t>(culprit)).number());
-  }
+  lines.name(text, static_cast<std::size_t>(culprit));
   if (std::strcmp(error.expected, error.received) == 0) {
     // The signatures differ in something that the texts leave out.
     Text(error.received)

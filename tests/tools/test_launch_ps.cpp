@@ -265,8 +265,8 @@ void whoever_fails_where_all_are_restarted(void**) {
     assert_lines(job.come_up(3), {"chief 0", "ps 0", "worker 0"});
     job.all_end_well({"ps 0", "worker 0"});
     assert_text(job.launch.all_err, kSays + name +
-                                        " was killed by SIGKILL; all tasks are ended, and started " +
-                                        "again 0.1 s later (restart 1 of 1)\n");
+                                        " was killed by SIGKILL; ending all tasks, and restarting " +
+                                        "them 0.1 s later (restart 1 of 1)\n");
   }
 }
 

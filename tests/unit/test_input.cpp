@@ -225,7 +225,7 @@ void each_replicas_rows_have_aligned_memory_of_their_own(void**) {
   Ref<Iterator> iterator;
   assert_true(Iterator::create(*dataset, &iterator).ok());
   ValueRef batch;
-  assert_true(iterator->next({}, "dist_iterator_next", &batch).ok());
+  assert_true(iterator->next({}, "dist_iterator_next", Iterator::FilledUp::kEnds, &batch).ok());
   assert_int_equal(batch->items().size(), 2);
   const float* expected = &rows[0][0];
   for (const ValueRef& item : batch->items()) {
@@ -290,7 +290,7 @@ void a_pass_waits_for_no_worker(void**) {
     assert_true(Iterator::create(*dataset, &iterator).ok());
     for (int64_t i = 0; i < 100; ++i) {
       ValueRef batch;
-      assert_true(iterator->next({}, "dist_iterator_next", &batch).ok());
+      assert_true(iterator->next({}, "dist_iterator_next", Iterator::FilledUp::kEnds, &batch).ok());
       assert_int_equal(static_cast<const int64_t*>(batch->tensor().data)[1], 2 * i + 1);
     }
   }

@@ -278,7 +278,7 @@ void messages_say_what_failed_and_what_to_do(void**) {
   assert_string_equal(
       c.verdict().message,
       "all_reduce #12 (tag \"grads\"): replica 1 failed with NOT_FOUND: no row 7. Details: replica "
-      "0: all_reduce SUM f32[3] (tag \"grads\")");
+      "0: all_reduce SUM f32[3] (tag \"grads\"); replica 1: returned NOT_FOUND");
   Case late({&a, nullptr});
   late.trouble = Trouble::kDeadline;
   late.waited_ns = 1'500'000'000;

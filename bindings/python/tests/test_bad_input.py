@@ -160,7 +160,7 @@ class BadInput(unittest.TestCase):
                 lambda: kept[0].begin.all_reduce(ReduceOp.SUM, np.ones(1)),
                 lambda: kept[0].parallel_for(0, 1, 1, lambda a, b: None),
             ):
-                with self.assertRaisesRegex(FailedPrecondition, "valid inside its function only"):
+                with self.assertRaisesRegex(FailedPrecondition, "valid only inside its function"):
                     call()
             with self.assertRaisesRegex(FailedPrecondition, "replica 1 is not running"):
                 strategy.run(lambda replica: kept[1].barrier())

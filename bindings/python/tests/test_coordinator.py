@@ -310,7 +310,7 @@ class Ends(unittest.TestCase):
         remotes[1].cancel()
         with self.assertRaises(Cancelled):
             remotes[1].get()
-        with self.assertRaisesRegex(DeadlineExceeded, "is not there yet"):
+        with self.assertRaisesRegex(DeadlineExceeded, "is not available yet"):
             remotes[0].get(timeout=0)
         gate.open.set()
         coordinator.join()

@@ -297,10 +297,8 @@ static void replicas_that_wait_for_each_other(void **state) {
     /* What is told of replica 0, the group that it names after "of" being a's or c's number; and of its peer.
      */
     static const char *const words[4][2] = {
-        {"replica 0 in barrier #1 (tag \"first\") of group",
-         "replica 1 in barrier #1 (tag \"second\") of group"},
-        {"replica 0 in barrier #1 (tag \"ring\") of group",
-         "replica 2 in barrier #1 (tag \"ring\") of group"},
+        {"replica 0 in barrier #1 (tag \"first\") of group", "replica 1 in barrier #1 (tag \"second\")"},
+        {"replica 0 in barrier #1 (tag \"ring\") of group", "replica 2 in barrier #1 (tag \"ring\")"},
         {"replica 0 in barrier #1 (tag \"apart\") of group", "for replica 0"},
         {"replica 0 in barrier #1 (tag \"first\") of group", "for replica 0"}};
     for (int which = 0; which < 4; which++) {

@@ -428,8 +428,7 @@ static void a_run_ends_at_its_deadline(void **state) {
   dist_error_info info = DIST_ERROR_INFO_INIT;
   assert_ok(dist_last_error_info(&info));
   assert_int_equal(info.inside, 1);
-  assert_fails(dist_run(strategy, healthy, NULL, NULL), DIST_FAILED_PRECONDITION,
-               "have not returned from their functions");
+  assert_fails(dist_run(strategy, healthy, NULL, NULL), DIST_FAILED_PRECONDITION, "have not returned");
   atomic_store(&l.let_out, 1);
   dist_status status;
   while ((status = dist_run(strategy, healthy, NULL, NULL)) == DIST_FAILED_PRECONDITION) sched_yield();

@@ -91,7 +91,7 @@ final class RpcMisuseTest {
                 () -> new RpcServer("127.0.0.1:0", RpcServerOptions.DEFAULT.maxQueued(-1)));
         RpcMethod nothing = (context, arguments) -> null;
         refused(Status.FAILED_PRECONDITION, "started", () -> pair.server.register("late", nothing));
-        refused(Status.FAILED_PRECONDITION, "started before", pair.server::start);
+        refused(Status.FAILED_PRECONDITION, "already been started", pair.server::start);
         Value one = pair.text("1");
         Value object = Value.wrapObject(pair.values, "x");
         refused(Status.INVALID_ARGUMENT, "cannot be sent", () -> pair.client.call("echo", one, object));

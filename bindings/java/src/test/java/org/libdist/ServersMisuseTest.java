@@ -299,7 +299,7 @@ final class ServersMisuseTest {
             refused(Status.FAILED_PRECONDITION, "strategy still has a coordinator; close it first", job.strategy::close);
             refused(Status.INVALID_ARGUMENT, "StrategyKind.PARAMETER_SERVER", () -> Coordinator.create(job.values));
             refused(Status.FAILED_PRECONDITION, "started", () -> server.register("late", (closure, arguments) -> null));
-            refused(Status.FAILED_PRECONDITION, "started before", server::start);
+            refused(Status.FAILED_PRECONDITION, "already been started", server::start);
             refused(Status.INVALID_ARGUMENT, "numThreads is -1", () -> Server.local(ServerOptions.DEFAULT.numThreads(-1)));
             refused(Status.INVALID_ARGUMENT, "maxMessageBytes is -1",
                     () -> Server.local(ServerOptions.DEFAULT.maxMessageBytes(-1)));
