@@ -135,7 +135,7 @@ struct HostUpdate {
 dist_status call_update(dist_tensor* copy, Value* args, const void* context) {
   const auto& host = *static_cast<const HostUpdate*>(context);
   const InTurnOf turn(host.turn);
-  return host.function(copy, wrap(args), host.user_data);
+  return guarded("the update function", [&] { return host.function(copy, wrap(args), host.user_data); });
 }
 
 struct HostUpdateValues {
@@ -148,7 +148,9 @@ dist_status call_update_values(const UpdatePlace& place, Value* args, Value* kwa
   const auto& host = *static_cast<const HostUpdateValues*>(context);
   const dist_update_place given{sizeof given, number(place.replica), place.device, place.copy};
   dist_value* result = nullptr;
-  const dist_status status = host.function(&given, wrap(args), wrap(kwargs), &result, host.user_data);
+  const dist_status status = guarded("the update function", [&] {
+    return host.function(&given, wrap(args), wrap(kwargs), &result, host.user_data);
+  });
   *out_result = unwrap(result);
   return status;
 }

@@ -2,28 +2,8 @@
 #include "capi/guard.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <new>
-#include <stdexcept>
-#include <system_error>
 
 namespace dist::capi {
-Status status_of_exception() noexcept {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const std::length_error&) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "no memory: a list would be longer than any can be");
-  } catch (const std::system_error& error) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "the system refused: %s", error.what());
-  } catch (const std::exception& error) {
-    return fail(DIST_UNKNOWN, "a C++ exception was thrown: %s; a callback must return a status instead",
-                error.what());
-  } catch (...) {
-    return fail(DIST_UNKNOWN, "a C++ exception was thrown; a callback must return a status instead");
-  }
-}
 
 Status require(const void* pointer, const char* call, const char* name) noexcept {
   if (pointer != nullptr) return kOk;

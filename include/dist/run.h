@@ -137,7 +137,10 @@ DIST_API int32_t dist_replica_num_replicas(const dist_replica *replica);
  */
 DIST_API dist_strategy *dist_replica_strategy(const dist_replica *replica);
 
-/** Runs the part [begin, end) of a loop. Called from several threads concurrently; must not call collectives. */
+/**
+ * Runs the part [begin, end) of a loop. Called from several threads concurrently. Collectives, runs, accesses to
+ * variables and requests for a batch fail there with FAILED_PRECONDITION.
+ */
 typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
 
 /**
