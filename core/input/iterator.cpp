@@ -196,7 +196,7 @@ void Iterator::make_ahead(const Lock&) noexcept {
   if (ahead_) return;
   ticket_->state = Ticket::kValid;
   try {
-    dataset_->arena().tasks.enqueue([ticket = ticket_] { run_task(*ticket); });
+    dataset_->arena().enqueue([ticket = ticket_] { run_task(*ticket); });
     ahead_ = true;
   } catch (...) {
     ticket_->state = Ticket::kNotQueued;
