@@ -29,12 +29,14 @@ Item* item_of(const dist_batch* handle, std::size_t i) noexcept {
 }
 
 dist_status call_step(Replica& replica, Batch& batch, const Batcher::Options& self) {
-  return reinterpret_cast<dist_batch_fn>(self.host_step)(
-      wrap(&replica), reinterpret_cast<dist_batch*>(&batch), self.user_data);
+  return guarded("the step function", [&] {
+    return reinterpret_cast<dist_batch_fn>(self.host_step)(
+        wrap(&replica), reinterpret_cast<dist_batch*>(&batch), self.user_data);
+  });
 }
 
 void call_free(void (*function)(), void* what, void* user_data) {
-  reinterpret_cast<dist_batch_free_fn>(function)(what, user_data);
+  (void)survived([&] { reinterpret_cast<dist_batch_free_fn>(function)(what, user_data); });
 }
 
 Status require_range(int64_t given, int64_t most, const char* field, int64_t* out) noexcept {

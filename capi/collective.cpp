@@ -93,6 +93,7 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
                        Replica& self = unwrap(replica);
                        Call call = call_of(self, collective, tensors, given);
                        set(call);
+                       if (call.op == DIST_REDUCE_USER) call.group = &member.group;
                        if (given.out_work != nullptr) return begin(self, member, call, given);
                        return collective_of(self, member, call);
                      });
@@ -117,7 +118,7 @@ dist_status dist_all_reduce(dist_replica* replica, dist_reduce_op op, const dist
                             size_t n, const dist_collective_options* options) {
   if (options == nullptr && n == 1 && replica != nullptr && in != nullptr && out != nullptr) {
     Replica& self = unwrap(replica);
-    if (self.is_here() && self.works().empty()) [[likely]] {
+    if (self.is_here() && self.works().empty() && host_call_here == nullptr) [[likely]] {
       if (const auto status = all_reduce_again(self.member(), op, self.pool().numerics(), *in, *out))
         return status->code();
     }
@@ -246,6 +247,7 @@ dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, dist_ten
         DIST_TRY(read_options(apply, &how, "dist_apply_options"));
         Call call = call_of(unwrap(replica), Collective::kReduceApply, {gradients, parameters, n}, given);
         call.op = op;
+        if (op == DIST_REDUCE_USER) call.group = &member.group;
         call.states = how.num_states == 0 ? nullptr : how.states;
         const Update update{how.kind, how.learning_rate, how.momentum, how.clip_norm, how.num_states,
                             how.fn,   how.user_data};

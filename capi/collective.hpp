@@ -32,6 +32,7 @@ dist_status with_member(dist_replica* replica, const dist_collective_options* op
                         Body&& body) {
   return guard([&]() -> Status {
     DIST_TRY(require(replica, name, "replica"));
+    DIST_TRY(check_may_wait(name));
     DIST_TRY(unwrap(replica).check(name));
     static constexpr dist_collective_options kNone{};
     if (options == nullptr) return body(unwrap(replica).member(nullptr, 0), kNone);

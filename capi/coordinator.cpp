@@ -36,7 +36,8 @@ const Coordinator& unwrap(const dist_coordinator* handle) noexcept {
 
 dist_status call_partitioner(const dist_tensor* spec, int64_t* out_partitions, void* host) {
   const auto& handle = *static_cast<const Handle*>(host);
-  return guard([&] { return Status(handle.partitioner(spec, out_partitions, handle.user_data)); });
+  return guarded("the partitioner",
+                 [&] { return handle.partitioner(spec, out_partitions, handle.user_data); });
 }
 
 void free(Handle* handle) noexcept {

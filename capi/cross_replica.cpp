@@ -45,10 +45,11 @@ dist_status dist_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_valu
     DIST_TRY(require(value, "dist_reduce_to", "value"));
     DIST_TRY(require(out_value, "dist_reduce_to", "out_value"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce_to"));
-    Communication communication;  // checked, but not used
+    Communication communication;
     DIST_TRY(read_communication(options, &communication));
     BetweenRuns turn;
     DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_reduce_to"));
+    const WorkerLink::Overriding options_of_call(unwrap(strategy).workers(), communication);
     Value* const values[] = {unwrap(value)};
     const Destination wanted = destination_of(destination);
     ValueRef results[1];
@@ -65,7 +66,7 @@ dist_status dist_batch_reduce_to(dist_strategy* strategy, dist_reduce_op op, dis
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_batch_reduce_to", "strategy"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_batch_reduce_to"));
-    Communication communication;  // checked, but not used
+    Communication communication;
     DIST_TRY(read_communication(options, &communication));
     const CrossReplica context = unwrap(strategy).cross_replica();
     Pairs pairs(*context.memory);
@@ -73,6 +74,8 @@ dist_status dist_batch_reduce_to(dist_strategy* strategy, dist_reduce_op op, dis
     BetweenRuns turn;
     for (const Value* value : pairs.values())
       DIST_TRY(turn.begin_for(value, unwrap(strategy), "dist_batch_reduce_to"));
+    const WorkerLink::Overriding options_of_call(n != 0 ? unwrap(strategy).workers() : nullptr,
+                                                 communication);
     std::pmr::vector<ValueRef> results(n, context.memory);
     DIST_TRY(reduce_to(context, ReduceRules::kBatch, op, pairs.values(), pairs.destinations(), results));
     for (size_t k = 0; k < n; ++k) out_values[k] = wrap(results[k].take());
@@ -135,7 +138,7 @@ struct HostUpdate {
 dist_status call_update(dist_tensor* copy, Value* args, const void* context) {
   const auto& host = *static_cast<const HostUpdate*>(context);
   const InTurnOf turn(host.turn);
-  return host.function(copy, wrap(args), host.user_data);
+  return guarded("the update function", [&] { return host.function(copy, wrap(args), host.user_data); });
 }
 
 struct HostUpdateValues {
@@ -148,7 +151,9 @@ dist_status call_update_values(const UpdatePlace& place, Value* args, Value* kwa
   const auto& host = *static_cast<const HostUpdateValues*>(context);
   const dist_update_place given{sizeof given, number(place.replica), place.device, place.copy};
   dist_value* result = nullptr;
-  const dist_status status = host.function(&given, wrap(args), wrap(kwargs), &result, host.user_data);
+  const dist_status status = guarded("the update function", [&] {
+    return host.function(&given, wrap(args), wrap(kwargs), &result, host.user_data);
+  });
   *out_result = unwrap(result);
   return status;
 }

@@ -59,7 +59,8 @@ struct HostMaker {
   static dist_status call(const InputContext& context, dist_dataset** out_dataset, void* maker) {
     const dist_input_context given{context.num_input_pipelines, context.input_pipeline_id,
                                    context.num_replicas_in_sync};
-    return static_cast<HostMaker*>(maker)->fn(&given, out_dataset, static_cast<HostMaker*>(maker)->user_data);
+    const auto& host = *static_cast<HostMaker*>(maker);
+    return guarded("the dataset function", [&] { return host.fn(&given, out_dataset, host.user_data); });
   }
 };
 

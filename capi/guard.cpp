@@ -2,28 +2,8 @@
 #include "capi/guard.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <new>
-#include <stdexcept>
-#include <system_error>
 
 namespace dist::capi {
-Status status_of_exception() noexcept {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const std::length_error&) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "out of memory: a list would exceed its maximum length");
-  } catch (const std::system_error& error) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "a system call failed: %s", error.what());
-  } catch (const std::exception& error) {
-    return fail(DIST_UNKNOWN, "a C++ exception was thrown: %s. Callbacks must return a status instead.",
-                error.what());
-  } catch (...) {
-    return fail(DIST_UNKNOWN, "a C++ exception was thrown. Callbacks must return a status instead.");
-  }
-}
 
 Status require(const void* pointer, const char* call, const char* name) noexcept {
   if (pointer != nullptr) return kOk;

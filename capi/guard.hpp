@@ -10,12 +10,11 @@
 // - A NULL handle is not dereferenced: require() comes first.
 #pragma once
 
-#include <cxxabi.h>
-
 #include <cstring>
 #include <type_traits>
 
 #include "core/base/cancel.hpp"
+#include "core/base/host_call.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/run/subgroups.hpp"
@@ -26,20 +25,14 @@
 
 namespace dist::capi {
 
-// Converts the exception that is being handled to a status: out of memory, an impossible count, a system
-// error, or an exception from a host callback.
-Status status_of_exception() noexcept;
-
-// Runs the body of a public function and converts exceptions to a status. Only the forced unwind passes.
+// Runs the body of a public function and converts exceptions to a status. Only the forced unwind passes. Fails
+// inside callbacks that must not call libdist.
 template <class F>
 dist_status guard(F&& body) {
-  try {
-    return body().code();
-  } catch (const abi::__forced_unwind&) {
-    throw;
-  } catch (...) {
-    return status_of_exception().code();
-  }
+  return guarded(nullptr, [&]() -> dist_status {
+    const Status allowed = check_may_call();
+    return allowed.ok() ? body().code() : allowed.code();
+  });
 }
 
 inline Strategy& unwrap(dist_strategy* handle) noexcept { return *reinterpret_cast<Strategy*>(handle); }

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "core/base/host_call.hpp"
 #include "core/base/memory.hpp"
 #include "dist/types.h"
 
@@ -20,7 +21,7 @@ struct HostFunction {
   // Called by core when the registration ends.
   static void end(void* host) {
     auto* const function = static_cast<HostFunction*>(host);
-    if (function->release != nullptr) function->release(function->user_data);
+    if (function->release != nullptr) (void)survived([&] { function->release(function->user_data); });
     const Ref<Memory> memory = std::move(function->memory);
     function->~HostFunction();
     memory->free(function, sizeof *function, alignof(HostFunction));

@@ -27,7 +27,7 @@ dist_status call_method(const RpcContext& context, Value* arguments, Value** out
   dist_value* value = nullptr;
   // An exception from a method ends only its own call.
   const dist_status status =
-      guard([&] { return Status(method.fn(&given, wrap(arguments), &value, method.user_data)); });
+      guarded("the method", [&] { return method.fn(&given, wrap(arguments), &value, method.user_data); });
   *out_value = capi::unwrap(value);
   return status;
 }

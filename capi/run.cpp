@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.h: running functions on replicas, the properties of a replica, and cancel objects.
+#include <atomic>
+
 #include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "core/base/cancel.hpp"
@@ -34,10 +36,32 @@ struct HostMerge {
 dist_status call_merge(Value& args, Value** out_result, void* context) {
   const auto& host = *static_cast<const HostMerge*>(context);
   dist_value* result = nullptr;
-  const dist_status status = host.function(host.strategy, wrap(&args), &result, host.user_data);
+  const dist_status status = guarded("the merge function", [&] {
+    return host.function(host.strategy, wrap(&args), &result, host.user_data);
+  });
   *out_result = unwrap(result);
   return status;
 }
+
+// The parts of a dist_parallel_for(), which several threads run.
+class RangeParts {
+ public:
+  RangeParts(dist_range_fn function, void* user_data) noexcept : function_(function), user_data_(user_data) {}
+
+  void call(int64_t first, int64_t last) {
+    const HostCall inside("a part of dist_parallel_for()", HostCall::Refuses::kWaits);
+    if (guarded_void("the range function", [&] { function_(first, last, user_data_); })) return;
+    if (!failed_.exchange(true, std::memory_order_relaxed)) why_ = last_error();
+  }
+  // After the loop, which orders the parts before it.
+  Status status() const noexcept { return failed_.load(std::memory_order_relaxed) ? fail(why_) : kOk; }
+
+ private:
+  const dist_range_fn function_;
+  void* const user_data_;
+  std::atomic<bool> failed_{false};
+  ErrorRecord why_;
+};
 
 Status check_run(dist_strategy* strategy, bool has_function, const char* call, ReplicaPool** out_pool) {
   DIST_TRY(require(strategy, call, "strategy"));
@@ -149,8 +173,10 @@ dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end,
   return guard([&]() -> Status {
     DIST_TRY(require(replica, "dist_parallel_for", "replica"));
     if (fn == nullptr) return invalid_argument("dist_parallel_for(): fn is NULL");
-    return unwrap(replica).parallel_for(begin, end, grain,
-                                        [&](int64_t first, int64_t last) { fn(first, last, user_data); });
+    RangeParts parts{fn, user_data};
+    DIST_TRY(unwrap(replica).parallel_for(begin, end, grain,
+                                          [&](int64_t first, int64_t last) { parts.call(first, last); }));
+    return parts.status();
   });
 }
 

@@ -24,7 +24,8 @@ dist_status call_create(Replica& replica, const Instances::Options& self, void**
 }
 
 void call_destroy(void* state, const Instances::Options& self) {
-  reinterpret_cast<dist_instance_destroy_fn>(self.host_destroy)(state, self.user_data);
+  (void)survived(
+      [&] { reinterpret_cast<dist_instance_destroy_fn>(self.host_destroy)(state, self.user_data); });
 }
 
 dist_status call_warm_up(Replica& replica, const Instances::Options& self) {

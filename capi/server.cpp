@@ -31,9 +31,9 @@ dist_status call_closure(Closure& closure, Value* arguments, Value** out_value, 
   const auto& function = *static_cast<const HostClosure*>(host);
   dist_value* value = nullptr;
   // An exception from a function ends only its own closure.
-  const dist_status status = guard([&] {
-    return Status(
-        function.fn(reinterpret_cast<dist_closure*>(&closure), wrap(arguments), &value, function.user_data));
+  const dist_status status = guarded("the closure", [&] {
+    return function.fn(reinterpret_cast<dist_closure*>(&closure), wrap(arguments), &value,
+                       function.user_data);
   });
   *out_value = capi::unwrap(value);
   return status;
@@ -41,7 +41,8 @@ dist_status call_closure(Closure& closure, Value* arguments, Value** out_value, 
 
 dist_status call_update(dist_tensor* variables, std::size_t n, Value* arguments, void* host) {
   const auto& function = *static_cast<const HostUpdate*>(host);
-  return guard([&] { return Status(function.fn(variables, n, wrap(arguments), function.user_data)); });
+  return guarded("the update function",
+                 [&] { return function.fn(variables, n, wrap(arguments), function.user_data); });
 }
 
 Status read(const dist_server_options* options, dist_server_options* out) noexcept {

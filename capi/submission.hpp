@@ -15,7 +15,7 @@ inline Completions* completions_of(dist_completions* handle) noexcept {
 }
 
 inline void call_done(HostWork& work, void (*function)(), void* user_data) {
-  reinterpret_cast<dist_done_fn>(function)(wrap(&work), user_data);
+  (void)survived([&] { reinterpret_cast<dist_done_fn>(function)(wrap(&work), user_data); });
 }
 
 // Reads the fields that dist_submit_options and dist_item_options have in common. `name` is the name of the

@@ -31,7 +31,8 @@ dist_status call_component(GlobalReplica replica, int32_t num_replicas, Value** 
   const auto& host = *static_cast<const HostComponents*>(context);
   const dist_value_context value_context{number(replica), num_replicas};
   dist_value* value = nullptr;
-  const dist_status status = host.function(&value_context, &value, host.user_data);
+  const dist_status status =
+      guarded("the value function", [&] { return host.function(&value_context, &value, host.user_data); });
   *out_value = unwrap(value);
   return status;
 }

@@ -42,7 +42,7 @@ class HostInitial {
   static dist_status call(const InitialValue& self, Value** out_value) {
     const auto& host = *static_cast<const HostInitial*>(self.context);
     dist_value* given = nullptr;
-    const dist_status status = host.function_(&given, host.user_data_);
+    const dist_status status = guarded("initial_fn", [&] { return host.function_(&given, host.user_data_); });
     *out_value = unwrap(given);
     return status;
   }

@@ -126,6 +126,7 @@ class ChannelWork final : public Work {
   Status ready(std::size_t tensor) override;
   bool has_come(int rank) const noexcept override;
   bool crosses() const noexcept override;
+  bool calls_host() const noexcept override { return call_.group != nullptr; }
   void end_late(Trouble trouble, int64_t waited_ns) noexcept override;
   void check(int64_t waited_ns) noexcept override;
   ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override {

@@ -11,6 +11,7 @@
 
 namespace dist {
 
+class Promise;
 class Work;
 class WorkList;
 
@@ -33,6 +34,8 @@ class HostWork : public Counted {
 
   // NULL if it is not the work of a collective.
   virtual Work* collective() noexcept { return nullptr; }
+  // NULL if it is not the work of a request or an item.
+  virtual Promise* promise() noexcept { return nullptr; }
   // Returns its next partial result, waiting for it; *out is NULL if there is none left. timeout_ns: 0 does
   // not wait, a negative value waits without limit.
   virtual Status take(int64_t timeout_ns, void** out) noexcept;

@@ -132,6 +132,7 @@ class PlannedWork final : public Work {
   }
 
   bool crosses() const noexcept override;
+  bool calls_host() const noexcept override { return plan_->sides[0]->calls[0].call().group != nullptr; }
   void end_late(Trouble trouble, int64_t waited_ns) noexcept override;
 
  private:

@@ -147,7 +147,8 @@ bool Work::ended() noexcept {
   const bool late = group_.past_deadline();
   if (advance()) {
     if (late) (void)group_.check_run();
-    end(DIST_OK);
+    // If the host's operator has thrown, the group failed before the work was complete.
+    end(calls_host() && group_.poisoned() ? group_.failure().code() : DIST_OK);
     return true;
   }
   if (late && waits()) end_late(Trouble::kRunDeadline, 0);
@@ -155,7 +156,7 @@ bool Work::ended() noexcept {
   group_.explain_cancel([&] { return report(Trouble::kCancelled, 0); });
   give_up();
   // A work that was complete before the failure is complete on all members.
-  const bool well = complete();
+  const bool well = complete() && !calls_host();
   end(well ? DIST_OK : group_.failure().code());
   return true;
 }

@@ -123,6 +123,8 @@ class Work : public HostWork {
   bool stuck() const noexcept;
   // Whether the work is being exchanged with other workers and not all of their members have arrived.
   virtual bool crosses() const noexcept { return false; }
+  // Whether it uses an operator of the host.
+  virtual bool calls_host() const noexcept { return false; }
   // Whether it waits for other members to arrive.
   bool waits() const noexcept { return crosses() || missing() >= 0; }
   // Fails the group's rounds because this work has waited for too long.

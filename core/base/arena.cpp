@@ -3,14 +3,15 @@
 
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <optional>
 #include <thread>
 
 #include "core/base/os/thread.hpp"
+#include "core/base/start_arena.hpp"
 
 namespace dist {
 namespace {
@@ -28,12 +29,38 @@ void prepare_worker() noexcept {
 
 class Arena::Started final : public Counted {
  public:
-  Started(Memory& memory, int max_threads) : Counted(memory), arena_(max_threads) { arena_.initialize(); }
+  Started(Memory& memory, int max_threads) : Counted(memory) { start_arena(arena_, max_threads); }
   tbb::task_arena& arena() noexcept { return arena_; }
 
  private:
   tbb::task_arena arena_;
 };
+
+void start_arena(tbb::task_arena& arena, int width) {
+  enum State { kNotTried, kWorks, kUnusable };
+  static std::atomic<State> state{kNotTried};
+  static std::mutex first;
+  if (state.load(std::memory_order_acquire) != kWorks) {
+    const std::lock_guard lock(first);
+    if (state.load(std::memory_order_relaxed) == kUnusable) throw std::bad_alloc();
+    if (state.load(std::memory_order_relaxed) == kNotTried) {
+      state.store(kUnusable, std::memory_order_relaxed);
+      arena.initialize(width);
+      state.store(kWorks, std::memory_order_release);
+      return;
+    }
+  }
+  arena.initialize(width);
+}
+
+bool Arena::start() noexcept {
+  try {
+    std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 Arena::Arena(Memory& memory, int max_threads, const CpuSet* cpus, Bounds bounds,
              const Executor& executor) noexcept
@@ -51,8 +78,8 @@ void Arena::wait_for_tasks() const noexcept {
 }
 
 Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
+  if (!start()) return fail(DIST_RESOURCE_EXHAUSTED, "no memory: oneTBB could not start");
   try {
-    std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
     for (int i = 0; i < copies; ++i) {
       submitted_.fetch_add(1, std::memory_order_relaxed);
       try {
@@ -82,7 +109,7 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
   const uint64_t n = static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
   const auto least = static_cast<uint64_t>(std::max<int64_t>(grain, 1));
   const auto at = [begin](uint64_t i) { return static_cast<int64_t>(static_cast<uint64_t>(begin) + i); };
-  if (max_threads() == 1 || n < 2 * least) {
+  if (max_threads() == 1 || n < 2 * least || (executor_.execute == nullptr && !start())) {
     part(begin, end, context);
     return kOk;
   }
@@ -91,7 +118,6 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
       executor_.parallel_for(memory_, begin, n, least, part, context);
       return kOk;
     }
-    std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
     const std::thread::id caller = std::this_thread::get_id();
     started_->arena().execute([&] {
       // Isolated: a part may hold a host's lock (in an update function), so no part of another loop may run

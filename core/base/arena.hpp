@@ -34,8 +34,9 @@ class Arena {
   }
 
   // Calls body(first, last) for parts of [begin, end) of at least `grain` iterations, in any order and
-  // concurrently. While the caller waits, it takes parts of this loop only. Fails with RESOURCE_EXHAUSTED if
-  // oneTBB has no memory for the loop; then some parts may not have run.
+  // concurrently. While the caller waits, it takes parts of this loop only. If oneTBB cannot start, the caller runs
+  // the whole loop. Fails with RESOURCE_EXHAUSTED if oneTBB has no memory for the loop; then some parts may not
+  // have run.
   template <class Body>
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     return parallel_for(
@@ -56,6 +57,7 @@ class Arena {
   using Part = void (*)(int64_t first, int64_t last, const void* context);
   class Started;
 
+  bool start() noexcept;
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, Part part, const void* context);
 
   Memory& memory_;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/base/host_call.hpp"
 #include "core/base/os/park.hpp"
 #include "core/base/os/thread.hpp"
 
@@ -128,7 +129,8 @@ void Executor::parallel_for(Memory& memory, int64_t begin, uint64_t n, uint64_t 
     const Awaiting awaiting{*loop};
     for (uint64_t i = 0; i < std::min(helpers, parts - 1); ++i) {
       loop->retain();
-      if (execute(help, loop.get(), user_data) == 0) continue;
+      int32_t taken = -1;
+      if (survived([&] { taken = execute(help, loop.get(), user_data); }) && taken == 0) continue;
       loop->release();
       break;
     }

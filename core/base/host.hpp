@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "core/base/host_call.hpp"
 #include "core/base/os/clock.hpp"
 #include "core/base/text.hpp"
 #include "dist/types.h"
@@ -18,9 +19,7 @@ struct Host {
   dist_clock_fn clock_fn = nullptr;
   void* clock_user_data = nullptr;
 
-  int64_t now_ns() const noexcept {
-    return clock_fn == nullptr ? steady_now_ns() : clock_fn(clock_user_data);
-  }
+  int64_t now_ns() const noexcept { return clock_fn == nullptr ? steady_now_ns() : ask_clock(); }
 
   // The longest allowed sleep if `left_ns` of this clock are left (< 0: no limit). A host's own clock may
   // jump, so sleeps are short.
@@ -38,7 +37,16 @@ struct Host {
     va_end(arguments);
     char line[512];
     copy_shown(line, given);
-    log_fn(log_user_data, level, line);
+    const HostCall inside("a log function", HostCall::Refuses::kCalls);
+    (void)survived([&] { log_fn(log_user_data, level, line); });
+  }
+
+ private:
+  // If the clock throws, time is that of the system's clock.
+  int64_t ask_clock() const noexcept {
+    const HostCall inside("a clock function", HostCall::Refuses::kCalls);
+    int64_t now = 0;
+    return survived([&] { now = clock_fn(clock_user_data); }) ? now : steady_now_ns();
   }
 };
 

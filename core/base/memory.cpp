@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include "core/base/host_call.hpp"
+
 namespace dist {
 namespace {
 
@@ -17,12 +19,27 @@ void* system_alloc(void*, std::size_t bytes, std::size_t align) {
 
 void system_free(void*, void* memory, std::size_t, std::size_t) { std::free(memory); }
 
+// An allocator that throws has no memory.
+void* call_alloc(const dist_allocator& allocator, std::size_t bytes, std::size_t align) noexcept {
+  if (allocator.alloc == system_alloc) return system_alloc(nullptr, bytes, align);
+  const HostCall inside("an allocator", HostCall::Refuses::kCalls);
+  void* memory = nullptr;
+  (void)survived([&] { memory = allocator.alloc(allocator.user_data, bytes, align); });
+  return memory;
+}
+
+void call_free(const dist_allocator& allocator, void* memory, std::size_t bytes, std::size_t align) noexcept {
+  if (allocator.free == system_free) return system_free(nullptr, memory, bytes, align);
+  const HostCall inside("an allocator", HostCall::Refuses::kCalls);
+  (void)survived([&] { allocator.free(allocator.user_data, memory, bytes, align); });
+}
+
 }  // namespace
 
 Memory* Memory::create(const dist_allocator& allocator) noexcept {
   dist_allocator chosen = allocator;
   if (chosen.alloc == nullptr) chosen = {nullptr, system_alloc, system_free};
-  void* place = chosen.alloc(chosen.user_data, sizeof(Memory), alignof(Memory));
+  void* place = call_alloc(chosen, sizeof(Memory), alignof(Memory));
   return place == nullptr ? nullptr : new (place) Memory(chosen);
 }
 
@@ -41,11 +58,11 @@ void Memory::release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const dist_allocator allocator = allocator_;
   this->~Memory();
-  allocator.free(allocator.user_data, this, sizeof(Memory), alignof(Memory));
+  call_free(allocator, this, sizeof(Memory), alignof(Memory));
 }
 
 void* Memory::try_allocate(std::size_t bytes, std::size_t align) noexcept {
-  void* memory = allocator_.alloc(allocator_.user_data, std::max<std::size_t>(bytes, 1), align);
+  void* memory = call_alloc(allocator_, std::max<std::size_t>(bytes, 1), align);
   if (memory != nullptr) held_.fetch_add(bytes, std::memory_order_relaxed);
   return memory;
 }
@@ -53,7 +70,7 @@ void* Memory::try_allocate(std::size_t bytes, std::size_t align) noexcept {
 void Memory::free(void* memory, std::size_t bytes, std::size_t align) noexcept {
   if (memory == nullptr) return;
   held_.fetch_sub(bytes, std::memory_order_relaxed);
-  allocator_.free(allocator_.user_data, memory, std::max<std::size_t>(bytes, 1), align);
+  call_free(allocator_, memory, std::max<std::size_t>(bytes, 1), align);
 }
 
 void* Memory::do_allocate(std::size_t bytes, std::size_t align) {

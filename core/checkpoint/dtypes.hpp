@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The element types of safetensors files, by name. Files may contain types that libdist does not support;
-// such tensors can be listed but not loaded.
+// such tensors can be listed, and read and mapped as bytes.
 #pragma once
 
 #include <cstdint>

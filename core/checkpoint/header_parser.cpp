@@ -52,8 +52,34 @@ bool Header::Parser::misplaced(const char* what) noexcept {
                         Shown(tensor_.name).c_str(), where, what));
 }
 
+bool Header::Parser::skips() noexcept {
+  if (at_ != At::kSkipped) return false;
+  if (skipped_.scalar()) at_ = At::kField;
+  return true;
+}
+
+bool Header::Parser::skip_begin() noexcept {
+  skipped_.begin();
+  if (!skipped_.too_deep()) return true;
+  return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": an unknown field nests deeper than %d levels",
+                        Shown(tensor_.name).c_str(), SkippedValue::kMostDepth));
+}
+
+bool Header::Parser::skip_end() noexcept {
+  if (skipped_.end()) at_ = At::kField;
+  return true;
+}
+
+bool Header::Parser::Null() {
+  if (skips()) return true;
+  if (at_ != At::kMetadata) return misplaced("null");
+  at_ = At::kName;
+  return true;
+}
+
 bool Header::Parser::StartObject() {
   switch (at_) {
+    case At::kSkipped: return skip_begin();
     case At::kBegin: at_ = At::kName; return true;
     case At::kMetadata: at_ = At::kKey; return true;
     case At::kTensor: at_ = At::kField; return true;
@@ -62,6 +88,7 @@ bool Header::Parser::StartObject() {
 }
 
 bool Header::Parser::EndObject(rapidjson::SizeType) {
+  if (at_ == At::kSkipped) return skip_end();
   if (at_ == At::kField) return end_tensor();
   at_ = At::kName;  // the end of the texts or of the header
   return true;
@@ -69,6 +96,7 @@ bool Header::Parser::EndObject(rapidjson::SizeType) {
 
 bool Header::Parser::StartArray() {
   switch (at_) {
+    case At::kSkipped: return skip_begin();
     case At::kShape: at_ = At::kSize; return true;
     case At::kOffsets: at_ = At::kOffset; return true;
     default: return misplaced("a list");
@@ -76,6 +104,7 @@ bool Header::Parser::StartArray() {
 }
 
 bool Header::Parser::EndArray(rapidjson::SizeType) {
+  if (at_ == At::kSkipped) return skip_end();
   if (at_ == At::kOffset && num_offsets_ != 2) {
     return fail_with(fail(DIST_DATA_LOSS,
                           "tensor \"%s\": data_offsets has %u numbers; begin and end are wanted",
@@ -86,6 +115,7 @@ bool Header::Parser::EndArray(rapidjson::SizeType) {
 }
 
 bool Header::Parser::Key(const char* text, rapidjson::SizeType length, bool) {
+  if (at_ == At::kSkipped) return true;
   if (at_ == At::kField) return field({text, length});
   if (holds_nul(text, length)) {
     return fail_with(
@@ -118,9 +148,9 @@ bool Header::Parser::field(std::string_view text) noexcept {
                       : text == "data_offsets" ? kHasOffsets
                                                : kHasAll;
   if (field == kHasAll) {
-    return fail_with(fail(DIST_DATA_LOSS,
-                          "tensor \"%s\" has a field \"%s\"; it has dtype, shape and data_offsets",
-                          Shown(tensor_.name).c_str(), Shown(text.data()).c_str()));
+    skipped_ = {};
+    at_ = At::kSkipped;
+    return true;
   }
   if ((fields_ & field) != 0) {
     return fail_with(
@@ -132,6 +162,7 @@ bool Header::Parser::field(std::string_view text) noexcept {
 }
 
 bool Header::Parser::String(const char* text, rapidjson::SizeType length, bool) {
+  if (skips()) return true;
   if (at_ == At::kText) {
     if (holds_nul(text, length)) {
       return fail_with(
@@ -152,6 +183,7 @@ bool Header::Parser::String(const char* text, rapidjson::SizeType length, bool) 
 }
 
 bool Header::Parser::Uint64(uint64_t number) {
+  if (skips()) return true;
   if (at_ == At::kOffset) {
     if (num_offsets_ < 2) (num_offsets_ == 0 ? tensor_.begin : tensor_.end) = number;
     ++num_offsets_;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects tensors and texts from the events of RapidJSON's parser. It stops at the first misplaced value, so
-// the input can never nest deeper than the format.
+// Collects tensors and texts from the events of RapidJSON's parser. It accepts what the safetensors library
+// accepts: it ignores unknown fields of a tensor, and metadata that is null. It stops at the first misplaced
+// value.
 #pragma once
 
 #include <rapidjson/reader.h>
 
 #include "core/checkpoint/header.hpp"
+#include "core/checkpoint/parse_json.hpp"
 
 namespace dist {
 
@@ -25,12 +27,12 @@ class Header::Parser {
   bool String(const char* text, rapidjson::SizeType length, bool);
   bool Uint(unsigned number) { return Uint64(number); }
   bool Uint64(uint64_t number);
-  bool Null() { return misplaced("null"); }
-  bool Bool(bool) { return misplaced("a boolean"); }
-  bool Int(int) { return misplaced("a negative number"); }
-  bool Int64(int64_t) { return misplaced("a negative number"); }
-  bool Double(double) { return misplaced("a number that is no integer, or too large"); }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return misplaced("a number"); }
+  bool Null();
+  bool Bool(bool) { return skips() || misplaced("a boolean"); }
+  bool Int(int) { return skips() || misplaced("a negative number"); }
+  bool Int64(int64_t) { return skips() || misplaced("a negative number"); }
+  bool Double(double) { return skips() || misplaced("a number that is no integer, or too large"); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return skips() || misplaced("a number"); }
   // NOLINTEND(readability-identifier-naming)
 
  private:
@@ -48,6 +50,7 @@ class Header::Parser {
     kSize,   // an item of the list, or its end
     kOffsets,
     kOffset,
+    kSkipped,  // the value of an unknown field, or something in it
   };
   enum Field : unsigned { kHasDtype = 1, kHasShape = 2, kHasOffsets = 4, kHasAll = 7 };
 
@@ -57,6 +60,10 @@ class Header::Parser {
   }
   bool misplaced(const char* what) noexcept;
   bool wanted(At at, const char* what) noexcept { return at_ == at || misplaced(what); }
+  // Whether a value without parts belongs to one that is skipped.
+  bool skips() noexcept;
+  bool skip_begin() noexcept;
+  bool skip_end() noexcept;
   bool name(const char* text) noexcept;
   bool field(std::string_view text) noexcept;
   bool end_tensor();
@@ -68,6 +75,7 @@ class Header::Parser {
   unsigned num_offsets_ = 0;
   bool has_metadata_ = false;
   const char* key_ = nullptr;
+  SkippedValue skipped_;
   Status status_;
 };
 

@@ -22,8 +22,8 @@ bool is_file_name(std::string_view text) noexcept {
 
 }  // namespace
 
-// Handles the events of RapidJSON's parser. Metadata that is not text is ignored, since other programs may
-// write it. It stops at the first misplaced value, so the input can never nest deeper than the format.
+// Handles the events of RapidJSON's parser. Metadata that is not text and unknown parts are ignored, since other
+// programs may write them. It stops at the first misplaced value.
 class Index::Parser {
  public:
   explicit Parser(Index& index) noexcept : index_(index) {}
@@ -38,15 +38,18 @@ class Index::Parser {
       case At::kBegin: at_ = At::kPart; return true;
       case At::kTexts: at_ = At::kKey; return true;
       case At::kFiles: at_ = At::kName; return true;
+      case At::kText:
+      case At::kOther: return skip_begin();
       default: return misplaced("an object");
     }
   }
   bool EndObject(rapidjson::SizeType) {
+    if (skips()) return skip_end();
     at_ = At::kPart;  // the end of a part or of everything
     return true;
   }
-  bool StartArray() { return misplaced("a list"); }
-  bool EndArray(rapidjson::SizeType) { return true; }
+  bool StartArray() { return at_ == At::kText || at_ == At::kOther ? skip_begin() : misplaced("a list"); }
+  bool EndArray(rapidjson::SizeType) { return skip_end(); }
   bool Key(const char* text, rapidjson::SizeType length, bool);
   bool String(const char* text, rapidjson::SizeType length, bool);
   bool Null() { return passed("null"); }
@@ -78,6 +81,10 @@ class Index::Parser {
     status_ = fail(DIST_DATA_LOSS, format, arguments...);
     return false;
   }
+  // Whether the events belong to a list or an object that is ignored.
+  bool skips() const noexcept { return !skipped_.scalar(); }
+  bool skip_begin() noexcept;
+  bool skip_end() noexcept;
   bool part(std::string_view name) noexcept;
   bool passed(const char* what) noexcept;
   bool misplaced(const char* what) noexcept;
@@ -87,6 +94,7 @@ class Index::Parser {
   bool has_texts_ = false;
   bool has_files_ = false;
   const char* key_ = "";  // or the name of the tensor
+  SkippedValue skipped_;
   Status status_;
 };
 
@@ -104,7 +112,22 @@ bool Index::Parser::misplaced(const char* what) noexcept {
   }
 }
 
+bool Index::Parser::skip_begin() noexcept {
+  skipped_.begin();
+  return !skipped_.too_deep() || loses("the index nests deeper than %d levels", SkippedValue::kMostDepth);
+}
+
+bool Index::Parser::skip_end() noexcept {
+  if (skipped_.end()) at_ = at_ == At::kText ? At::kKey : At::kPart;
+  return true;
+}
+
 bool Index::Parser::passed(const char* what) noexcept {
+  if (skips()) return true;
+  if (at_ == At::kTexts && std::strcmp(what, "null") == 0) {
+    at_ = At::kPart;
+    return true;
+  }
   if (at_ != At::kText && at_ != At::kOther) return misplaced(what);
   at_ = at_ == At::kText ? At::kKey : At::kPart;
   return true;
@@ -122,6 +145,7 @@ bool Index::Parser::part(std::string_view name) noexcept {
 }
 
 bool Index::Parser::Key(const char* text, rapidjson::SizeType length, bool) {
+  if (skips()) return true;
   if (at_ == At::kPart) return part({text, length});
   if (std::strlen(text) != length)
     return loses("the name that begins with \"%s\" has a NUL inside", Shown(text).c_str());
@@ -131,7 +155,7 @@ bool Index::Parser::Key(const char* text, rapidjson::SizeType length, bool) {
 }
 
 bool Index::Parser::String(const char* text, rapidjson::SizeType length, bool) {
-  if (at_ == At::kOther) return passed("a text");
+  if (skips() || at_ == At::kOther) return passed("a text");
   if (at_ != At::kText && at_ != At::kFile) return misplaced("a text");
   if (std::strlen(text) != length) return loses("the text of \"%s\" has a NUL inside", Shown(key_).c_str());
   if (at_ == At::kText) {

@@ -11,6 +11,22 @@
 
 namespace dist {
 
+// Counts the events of a JSON value of any kind that a parser ignores. Other readers ignore it too, but accept
+// only kMostDepth levels; the limit also bounds the stack, because RapidJSON's parser is recursive.
+class SkippedValue {
+ public:
+  static constexpr int kMostDepth = 100;
+
+  // Each function returns whether the value is complete.
+  bool scalar() const noexcept { return depth_ == 0; }
+  bool begin() noexcept { return ++depth_, false; }
+  bool end() noexcept { return --depth_ == 0; }
+  bool too_deep() const noexcept { return depth_ > kMostDepth; }
+
+ private:
+  int depth_ = 0;
+};
+
 // `text` ends with a NUL, which `size` does not include. `Parser` has RapidJSON's events and status(), the
 // reason why it stopped the parse. Otherwise DATA_LOSS: `no_json` is the message for a text that is not JSON,
 // and `what` names the text.

@@ -66,19 +66,33 @@ Status Checkpoint::open_file(const char* path) {
   return find_tensors();
 }
 
-// Shards are in the folder of the index itself, not of a symbolic link to it.
+namespace {
+
+// The length of the folder in the path, including the slash.
+std::size_t folder_bytes(const char* path) noexcept {
+  const char* const slash = std::strrchr(path, '/');
+  return slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - path);
+}
+
+}  // namespace
+
+// The shards are next to the given path, where other readers look for them. If that is a symbolic link to the
+// index, they may be next to the index instead.
 Status Checkpoint::open_shards(const char* given) {
   char path[4096];  // the kernel accepts no longer one
   (void)follow_links(given, path, sizeof path);
-  const char* const slash = std::strrchr(path, '/');
-  const std::size_t folder_bytes = slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - path);
   std::pmr::string shard(&memory());
+  const auto open_at = [&](const char* folder_of, const char* name, InputFile* file) {
+    return file->open(shard.assign(folder_of, folder_bytes(folder_of)).append(name).c_str());
+  };
   // Set by libdist. A shard of another save may have the same tensors.
   const char* const save = index_.text(kSaveText);
   files_.reserve(index_.files().size());
   for (const char* const name : index_.files()) {
     InputFile file;
-    DIST_TRY(about_file(name, file.open(shard.assign(path, folder_bytes).append(name).c_str())));
+    Status opened = open_at(given, name, &file);
+    if (opened.code() == DIST_NOT_FOUND) opened = open_at(path, name, &file);
+    DIST_TRY(about_file(name, opened));
     files_.emplace_back(memory());
     DIST_TRY(about_file(name, files_.back().open(std::move(file))));
     const char* const saved_by = files_.back().header().text(kSaveText);
@@ -142,17 +156,24 @@ Status Checkpoint::find(const char* name, FoundTensor* out) const noexcept {
 
 namespace {
 
-Status check_dtype(const FoundTensor& tensor) noexcept {
-  if (tensor.spec().dtype != 0) return kOk;
-  return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" has dtype %s, which libdist does not support",
-              Shown(tensor.tensor->name).c_str(), tensor.tensor->dtype->name);
+// The dtype and shape of the tensor's value: bytes if libdist does not support the dtype, with the tensor's
+// shape if each element is one byte. `room` is for the number of bytes.
+dist_tensor value_spec(const FoundTensor& tensor, int64_t* room) noexcept {
+  dist_tensor spec = tensor.spec();
+  if (spec.dtype != 0) return spec;
+  spec.dtype = DIST_U8;
+  if (tensor.tensor->dtype->bits == 8) return spec;
+  *room = static_cast<int64_t>(tensor.tensor->end - tensor.tensor->begin);
+  spec.ndim = 1;
+  spec.shape = room;
+  return spec;
 }
 
 }  // namespace
 
 Status Checkpoint::read(const FoundTensor& tensor, ValueRef* out) const {
-  DIST_TRY(check_dtype(tensor));
-  const dist_tensor spec = tensor.spec();
+  int64_t room = 0;
+  const dist_tensor spec = value_spec(tensor, &room);
   ValueRef value;
   DIST_TRY(Value::copy_tensor(memory(), spec, &value));
   DIST_TRY(tensor.file->read(*tensor.tensor, value->tensor().data));
@@ -176,8 +197,8 @@ Status Checkpoint::mapping_of(const TensorFile& file, Ref<Mapping>* out) const {
 }
 
 Status Checkpoint::map(const FoundTensor& tensor, bool verify, ValueRef* out) const {
-  DIST_TRY(check_dtype(tensor));
-  dist_tensor spec = tensor.spec();
+  int64_t room = 0;
+  dist_tensor spec = value_spec(tensor, &room);
   const std::size_t offset = tensor.file->offset(*tensor.tensor);
   const bool nothing = tensor.tensor->begin == tensor.tensor->end;
   // A mapping begins at a page boundary.

@@ -39,6 +39,7 @@ class Checkpoint final : public Counted {
   // NULL if there is none.
   const char* text(const char* key) const noexcept;
 
+  // The value has the tensor's bytes as u8 if libdist does not support its dtype.
   Status read(const FoundTensor& tensor, ValueRef* out) const;
   // The same without a copy: the value refers to the mapped file and keeps it mapped. If the data is not
   // aligned for its dtype, it is read instead. `verify`: compare the checksum.

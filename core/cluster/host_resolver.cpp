@@ -2,6 +2,7 @@
 // The resolver defined by host functions. Their results are checked like any text from outside.
 #include <cstring>
 
+#include "core/base/host_call.hpp"
 #include "core/base/text.hpp"
 #include "core/cluster/resolvers.hpp"
 
@@ -14,7 +15,7 @@ class HostFunctionsResolver final : public ClusterResolver {
  public:
   HostFunctionsResolver(Memory& memory, const ResolverOptions& options) : ClusterResolver(memory, options) {}
   ~HostFunctionsResolver() override {
-    if (host_.release != nullptr) host_.release(host_.user_data);
+    if (host_.release != nullptr) (void)survived([&] { host_.release(host_.user_data); });
   }
   // Called when creation cannot fail any more: from here on, `release` will be called.
   void take(const HostResolver& host) noexcept { host_ = host; }
@@ -71,7 +72,7 @@ class HostFunctionsResolver final : public ClusterResolver {
   template <class Call>
   static Status called(const char* name, Call&& call) {
     const uint64_t before = failures_on_this_thread();
-    const Status status(call());
+    const Status status(guarded(name, call));
     if (status.ok() || failures_on_this_thread() != before) return status;
     return fail(status.code(), "the host's function %s failed with %s", name, status_name(status.code()));
   }

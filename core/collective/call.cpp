@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/base/host_call.hpp"
+
 namespace dist {
 namespace {
 
@@ -330,6 +332,12 @@ void Call::state(Signature& signature) const noexcept {
   }
   signature.elements = elements;
   signature.digest = digest;
+}
+
+void Call::fold_in(void* acc, const void* in, std::size_t count, dist_dtype of) const noexcept {
+  const HostCall inside("a reduction operator", HostCall::Refuses::kCalls);
+  if (guarded_void("the reduction operator", [&] { user_op(acc, in, count, of, user_data); })) return;
+  if (group != nullptr) group->condemn(last_error());
 }
 
 void Call::offer_in(Offer& offer) const noexcept {

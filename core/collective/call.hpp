@@ -39,7 +39,8 @@ struct Call {
   int32_t axis = 0;  // negative: counted from each tensor's last dimension; axis_of() returns the dimension
   UserOp user_op = nullptr;
   void* user_data = nullptr;
-  std::size_t element_bytes = 0;    // of the host's operator, whose elements are not cut; 0: the dtype's
+  Group* group = nullptr;         // that fails if the host's operator throws; NULL: there is no such operator
+  std::size_t element_bytes = 0;  // of the host's operator, whose elements are not cut; 0: the dtype's
   const dist_tensor* in = nullptr;  // contributions * n
   const dist_tensor* out = nullptr;
   std::size_t n = 0;
@@ -95,6 +96,8 @@ struct Call {
   // Call this before offer_in() if the call has splits. `room` has space for size + 1 offsets.
   void offset_splits(int64_t* room, int size) noexcept;
   void offer_in(Offer& offer) const noexcept;
+  // acc[i] = op(acc[i], in[i]) with the host's operator. If it throws, the group fails.
+  void fold_in(void* acc, const void* in, std::size_t count, dist_dtype dtype) const noexcept;
 
  private:
   Status check_op_of(std::size_t t) const noexcept;

@@ -208,7 +208,8 @@ Status work_in_crowd(const Member& member, const Call& call) noexcept {
     if (*out_shares) return nullptr;
     const FpEnvironment environment;
     exchange.run_all();
-    return nullptr;
+    // The host's operator may have thrown. If something else has failed the group, that report stays.
+    return exchange.failed() ? &last_error() : nullptr;
   };
   bool shares = false;
   DIST_TRY(group.arrive_and_work_alone(member.me, member.timeout_ns, work, &shares));

@@ -69,6 +69,8 @@ class Exchange {
   }
   // Does all of the work on one thread.
   void run_all() const noexcept;
+  // Whether the host's operator has thrown, or the group of a call with such an operator has failed otherwise.
+  bool failed() const noexcept { return call_.group != nullptr && call_.group->poisoned(); }
   // Whether all members receive copies of the same few bytes, each into an output of its own. Then it is
   // fastest if each member writes its own output, because a core can have more cache lines of peers in flight
   // for reading than for writing. Larger data are read once and written to all outputs (1 MiB on two cores of

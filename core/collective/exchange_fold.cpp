@@ -79,8 +79,7 @@ void Exchange::fold_by_user(const Fold& f) const noexcept {
   for (std::size_t at = 0; at < all; at += most) {
     const std::size_t n = std::min(most, all - at);
     std::memcpy(acc, f.src[0] + at * size, n * size);
-    for (std::size_t s = 1; s < f.num_src; ++s)
-      call_.user_op(acc, f.src[s] + at * size, n, f.dtype, call_.user_data);
+    for (std::size_t s = 1; s < f.num_src; ++s) call_.fold_in(acc, f.src[s] + at * size, n, f.dtype);
     for (std::size_t d = 0; d < f.num_dst; ++d) std::memcpy(f.dst[d] + at * size, acc, n * size);
   }
 }
@@ -95,9 +94,7 @@ void Exchange::fold_tree_by_user(const Fold& f) const noexcept {
   for (std::size_t at = 0; at < all; at += most) {
     const std::size_t n = std::min(most, all - at);
     const auto slot = [&](std::size_t s) { return room + s * slot_bytes; };
-    const auto fold_in = [&](std::size_t s, const std::byte* in) {
-      call_.user_op(slot(s), in, n, f.dtype, call_.user_data);
-    };
+    const auto fold_in = [&](std::size_t s, const std::byte* in) { call_.fold_in(slot(s), in, n, f.dtype); };
     walk_tree(
         f.num_src,
         [&](std::size_t s, std::size_t p) { std::memcpy(slot(s), f.src[p] + at * size, n * size); },

@@ -84,7 +84,7 @@ void Exchange::scan_on_by_user(const Job& job, std::size_t count) const noexcept
     const auto fold_in = [&](std::size_t s) {
       const std::byte* const src = job.src[s] + at * size;
       if (s == 0) return static_cast<void>(std::memcpy(acc, src, n * size));
-      call_.user_op(acc, src, n, job.in_dtype, call_.user_data);
+      call_.fold_in(acc, src, n, job.in_dtype);
     };
     for (std::size_t s = 0; s < first; ++s) fold_in(s);
     for (std::size_t d = 0; d < job.num_dst; ++d) {

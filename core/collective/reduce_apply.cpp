@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/host_call.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/collective/share.hpp"
 #include "core/kernel/fp_environment.hpp"
@@ -182,7 +183,12 @@ class Pass {
                            gradient,
                            of_first(offers_[0]->out[t]),
                            states_of_first};
-    update_.function(&block, update_.user_data);
+    {
+      const HostCall inside("a function that applies gradients", HostCall::Refuses::kCalls);
+      if (!guarded_void("the function that applies gradients",
+                        [&] { update_.function(&block, update_.user_data); }))
+        member_.group.condemn(last_error());
+    }
     copy_to_others(parameters(t, first), bytes);
     for (std::size_t s = 0; s < update_.num_states; ++s) copy_to_others(states(s, t, first), bytes);
   }

@@ -9,6 +9,7 @@
 
 #include "core/base/arena.hpp"
 #include "core/base/device_name.hpp"
+#include "core/base/host_call.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
@@ -56,10 +57,14 @@ class CrossDevice final : public Counted {
   }
 
   // acc = acc op value with the host's operator, in its own elements; both are row-major without gaps.
-  // check_elements() tells whether the host's elements fit.
-  void accumulate(const dist_tensor& value, std::size_t bytes, void* acc) const noexcept {
+  // check_elements() tells whether the host's elements fit. Fails if the operator throws.
+  Status accumulate(const dist_tensor& value, std::size_t bytes, void* acc) const {
     const std::size_t each = element_bytes_ != 0 ? element_bytes_ : dtype_size(value.dtype);
-    accumulate_(acc, value.data, bytes / each, value.dtype, accumulate_user_data_);
+    const HostCall inside("a reduction operator", HostCall::Refuses::kCalls);
+    const bool done = guarded_void("the reduction operator", [&] {
+      accumulate_(acc, value.data, bytes / each, value.dtype, accumulate_user_data_);
+    });
+    return done ? kOk : Status(last_error().code);
   }
   Status check_elements(const dist_tensor& value, std::size_t bytes) const noexcept;
 

@@ -4,6 +4,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/base/host_call.hpp"
 #include "core/base/tensor.hpp"
 #include "core/cross_replica/cross_device.hpp"
 
@@ -28,8 +29,10 @@ Status reduce_by_host(const CrossReplica& context, dist_reduce_op op, std::span<
   dist_tensor to = result->tensor();
   const HostFunctions& host = context.cross_device->host();
   const uint64_t before = failures_on_this_thread();
-  DIST_TRY(host_status(host.reduce(op, tensors.data(), tensors.size(), &to, host.user_data), before,
-                       "reduce function"));
+  const dist_status status = guarded("the reduce function", [&] {
+    return host.reduce(op, tensors.data(), tensors.size(), &to, host.user_data);
+  });
+  DIST_TRY(host_status(status, before, "reduce function"));
   *out = std::move(result);
   return kOk;
 }
@@ -49,8 +52,9 @@ Status broadcast_by_host(const CrossReplica& context, const dist_tensor& value, 
   }
   const HostFunctions& host = context.cross_device->host();
   const uint64_t before = failures_on_this_thread();
-  DIST_TRY(
-      host_status(host.broadcast(&value, tensors.data(), n, host.user_data), before, "broadcast function"));
+  const dist_status status = guarded(
+      "the broadcast function", [&] { return host.broadcast(&value, tensors.data(), n, host.user_data); });
+  DIST_TRY(host_status(status, before, "broadcast function"));
   return Value::create(*context.memory, DIST_VALUE_MIRRORED, components, out);
 }
 
@@ -58,8 +62,10 @@ Status gather_by_host(const CrossReplica& context, std::span<const dist_tensor> 
                       dist_tensor to) noexcept {
   const HostFunctions& host = context.cross_device->host();
   const uint64_t before = failures_on_this_thread();
-  return host_status(host.gather(tensors.data(), tensors.size(), axis, &to, host.user_data), before,
-                     "gather function");
+  const dist_status status = guarded("the gather function", [&] {
+    return host.gather(tensors.data(), tensors.size(), axis, &to, host.user_data);
+  });
+  return host_status(status, before, "gather function");
 }
 
 }  // namespace dist

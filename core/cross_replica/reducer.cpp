@@ -240,7 +240,7 @@ Status Reducer::accumulate(const CrossDevice& own, std::span<const dist_tensor> 
       DIST_TRY(Value::copy_tensor(*context_.memory, part, &dense));
       part = dense->tensor();
     }
-    own.accumulate(part, size.bytes, sum.data);
+    DIST_TRY(own.accumulate(part, size.bytes, sum.data));
   }
   if (op_ == DIST_REDUCE_SUM) {
     *out = std::move(acc);

@@ -3,18 +3,35 @@
 // header, since oneTBB's own headers are large.
 #pragma once
 
-#include <oneapi/tbb/task_arena.h>
+#include <mutex>
+#include <utility>
 
 #include "core/base/memory.hpp"
+#include "core/base/os/cpus.hpp"
+#include "core/base/start_arena.hpp"
 
 namespace dist {
 
 class AheadArena final : public Counted {
  public:
   explicit AheadArena(Memory& memory) : Counted(memory) {}
-  // Starts its first thread when it is first used. It keeps oneTBB's default width: oneTBB writes a warning to stderr
-  // when it is asked for more workers than the machine has CPUs.
-  tbb::task_arena tasks;
+
+  // Lets a oneTBB thread run the task. Throws if there is no memory; the next call may succeed.
+  template <class Task>
+  void enqueue(Task&& task) {
+    if (!tasks_.is_active()) start();
+    tasks_.enqueue(std::forward<Task>(task));
+  }
+
+ private:
+  void start() {
+    const std::lock_guard lock(starting_);
+    // Not wider: oneTBB writes a warning to stderr when it is asked for more workers than the machine has CPUs.
+    if (!tasks_.is_active()) start_arena(tasks_, allowed_cpus());
+  }
+
+  std::mutex starting_;
+  tbb::task_arena tasks_;
 };
 
 }  // namespace dist

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/base/source_call.hpp"
+#include "core/base/host_call.hpp"
 #include "core/input/batch.hpp"
 #include "core/input/cutter.hpp"
 #include "core/input/reader.hpp"
@@ -193,13 +193,15 @@ HostSource::HostSource(Memory& memory, Fn fn, FileFn file_fn, std::span<const ch
 }
 
 dist_status HostSource::call(std::size_t file, int64_t index, dist_value** out_element) {
-  const SourceCall calling;
-  return has_files() ? file_fn_(file, name(file), index, out_element, user_data_)
-                     : fn_(index, out_element, user_data_);
+  const HostCall inside("a dataset's source", HostCall::Refuses::kWaits);
+  return guarded("the dataset's source", [&] {
+    return has_files() ? file_fn_(file, name(file), index, out_element, user_data_)
+                       : fn_(index, out_element, user_data_);
+  });
 }
 
 Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
-  DIST_TRY(check_not_in_source(nullptr));
+  DIST_TRY(check_may_wait(nullptr));
   const std::lock_guard lock(one_at_a_time_);
   dist_value* element = nullptr;
   // The code of this thread's error record tells whether the callback has recorded a message. It is cleared

@@ -5,14 +5,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <new>
 #include <optional>
 #include <utility>
 
+#include "core/base/host_call.hpp"
 #include "core/base/os/clock.hpp"
 #include "core/base/os/thread.hpp"
-#include "core/base/source_call.hpp"
 #include "core/input/ahead_arena.hpp"
 #include "core/input/deal.hpp"
 
@@ -109,7 +108,7 @@ Iterator::~Iterator() {
 // On return a batch is ready, or there is none.
 Status Iterator::prepare(Lock& lock, const Interrupt& interrupt, const char* call) {
   DIST_TRY(dataset_->check_process());
-  DIST_TRY(check_not_in_source(call));
+  DIST_TRY(check_may_wait(call));
   lock.lock();
   if (!ready_.empty() || end_.code != DIST_OK) return kOk;
   if (!stop_task(lock)) return await_batch(lock, interrupt);
@@ -203,7 +202,7 @@ void Iterator::make_ahead(const Lock&) noexcept {
   if (ahead_) return;
   ticket_->state = Ticket::kValid;
   try {
-    dataset_->arena().tasks.enqueue([ticket = ticket_] { run_task(*ticket); });
+    dataset_->arena().enqueue([ticket = ticket_] { run_task(*ticket); });
     ahead_ = true;
   } catch (...) {
     ticket_->state = Ticket::kNotQueued;
@@ -243,8 +242,6 @@ void Iterator::make_batch(Lock& lock) {
     made.filled_up = pass_->filled_up();
   } catch (const std::bad_alloc&) {
     status = out_of_memory();
-  } catch (const std::exception& error) {
-    status = fail(DIST_UNKNOWN, "the source threw %s. Callbacks must return a status instead.", error.what());
   }
   // The elements and their order are not needed any more.
   if (!status.ok()) pass_ = {};

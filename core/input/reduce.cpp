@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/input/reduce.hpp"
 
+#include "core/base/host_call.hpp"
+
 namespace dist {
 
 Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user_data, ValueRef* state) {
@@ -13,8 +15,10 @@ Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user
     DIST_TRY(status);
     const uint64_t failures = failures_on_this_thread();
     dist_value* made = nullptr;
-    const dist_status code = fn(reinterpret_cast<dist_value*>(state->get()),
-                                reinterpret_cast<dist_value*>(batch.get()), &made, user_data);
+    const dist_status code = guarded("the reducing function", [&] {
+      return fn(reinterpret_cast<dist_value*>(state->get()), reinterpret_cast<dist_value*>(batch.get()),
+                &made, user_data);
+    });
     ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // released whatever the status
     if (code != DIST_OK) {
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);

@@ -59,11 +59,12 @@ Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* a
                       const RunLimits& limits, Joining joining, ValueRef* out) {
   DeviceTeam* team = nullptr;
   DIST_TRY(find_team(replica, "dist_run_on_devices", &team));
-  DIST_TRY(check_arguments(args, kwargs));
   Memory& memory = replica.pool().memory();
+  ValueRef list;
+  DIST_TRY(read_arguments(memory, args, kwargs, &list));
   ValueRef own_args;
   ValueRef own_kwargs;
-  DIST_TRY(component_of(memory, args, replica.local(), &own_args));
+  DIST_TRY(component_of(memory, list.get(), replica.local(), &own_args));
   DIST_TRY(component_of(memory, kwargs, replica.local(), &own_kwargs));
   joining.like = find_split(own_args.get());
   if (joining.like == nullptr) joining.like = find_split(own_kwargs.get());

@@ -9,8 +9,8 @@
 #include <new>
 #include <utility>
 
+#include "core/base/host_call.hpp"
 #include "core/base/os/cpus.hpp"
-#include "core/base/source_call.hpp"
 #include "core/base/text.hpp"
 #include "core/run/current.hpp"
 #include "core/run/device_team.hpp"
@@ -129,16 +129,16 @@ Status ReplicaPool::make_teams() noexcept {
 // A forced unwind has no exception object, which the sanitizer mistakes for a null reference.
 __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
   Turn turn(*this, seat);
+  char who[64];
   dist_status status;
   try {
     status = body_.call(seat.replica, body_);
   } catch (abi::__forced_unwind&) {
     throw;  // the thread is being ended; Turn's destructor reports it
   } catch (...) {
-    status = fail(DIST_UNKNOWN,
-                  "the function of %s %d threw a C++ exception. Callbacks must return a status instead.",
-                  seat.replica.name().word(), seat.replica.name().number())
-                 .code();
+    std::snprintf(who, sizeof who, "%s %d's function", seat.replica.name().word(),
+                  seat.replica.name().number());
+    status = status_of_exception(who).code();
   }
   turn.conclude(Status(status));
 }
@@ -384,7 +384,7 @@ Status ReplicaPool::revive() noexcept {
 // check.
 template <bool kCounted>
 [[gnu::noinline]] Status ReplicaPool::run_as(const Body& body, const RunLimits& limits) {
-  DIST_TRY(check_not_in_source(limits.call));
+  DIST_TRY(check_may_wait(limits.call));
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy runs replicas on host threads (DIST_THREADS_HOST). Call dist_replica_enter() and "

@@ -51,10 +51,11 @@ Status ValuesRun::call(Replica& member) {
   return Status(status);
 }
 
-Status check_arguments(const Value* args, const Value* kwargs) noexcept {
-  if (args != nullptr && !args->is_sequence()) {
-    return invalid_argument("args is %s, but must be a list or tuple of positional arguments, or NULL",
-                            Value::kind_name(args->kind()));
+Status read_arguments(Memory& memory, Value* args, const Value* kwargs, ValueRef* out_args) {
+  if (args == nullptr || args->is_sequence()) {
+    *out_args = ValueRef::share(args);
+  } else {
+    DIST_TRY(Value::create(memory, DIST_VALUE_LIST, {&args, 1}, out_args));
   }
   if (kwargs != nullptr && kwargs->kind() != DIST_VALUE_DICT) {
     return invalid_argument("kwargs is %s, but must be a dictionary of named arguments, or NULL",
@@ -65,11 +66,13 @@ Status check_arguments(const Value* args, const Value* kwargs) noexcept {
 
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
                   Value* kwargs, const RunLimits& limits, ValueRef* out) {
-  DIST_TRY(check_arguments(args, kwargs));
+  ValueRef list;
+  DIST_TRY(read_arguments(memory, args, kwargs, &list));
   const auto part_of = [](Memory& on, Value* value, int rank, ValueRef* own) {
     return component_of(on, value, LocalReplica{rank}, own);
   };
-  const auto run = make_counted<ValuesRun>(memory, function, part_of, args, kwargs, pool.num_replicas());
+  const auto run =
+      make_counted<ValuesRun>(memory, function, part_of, list.get(), kwargs, pool.num_replicas());
   DIST_TRY(pool.run(run->body(), limits));
   const std::pmr::vector<Value*> results = run->results();
   return merge(memory, results, "result", out);

@@ -49,8 +49,9 @@ class ValuesRun final : public Counted {
   std::pmr::vector<ValueRef> results_;
 };
 
-// Checks that positional arguments are a list or tuple and named ones a dictionary; both may be NULL.
-Status check_arguments(const Value* args, const Value* kwargs) noexcept;
+// Reads the arguments of a run. A value of `args` that is neither a list nor a tuple becomes the only item of a
+// list, and `kwargs` must be a dictionary; both may be NULL.
+Status read_arguments(Memory& memory, Value* args, const Value* kwargs, ValueRef* out_args);
 
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
                   Value* kwargs, const RunLimits& limits, ValueRef* out);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/base/host_call.hpp"
 #include "core/base/os/clock.hpp"
 #include "core/base/text.hpp"
 
@@ -27,7 +28,7 @@ void Unseen::take(Unseen& other) noexcept {
 void Unseen::release() noexcept {
   while (first_ != nullptr) {
     Version& one = *std::exchange(first_, first_->next_unseen_);
-    if (one.release_ != nullptr) one.release_(one.content_, one.user_data_);
+    if (one.release_ != nullptr) (void)survived([&] { one.release_(one.content_, one.user_data_); });
     const auto series = Ref<Versions>::share(&one.series());
     series->forget(one);
     one.Counted::release();

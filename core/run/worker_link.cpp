@@ -33,6 +33,18 @@ Transport& some_of(Memory& memory, Transport* all, const WorkerLink::Options& op
   return some->emplace(memory, *all, options.numbers);
 }
 
+// The end of the pack that begins with tensor `first`. Every worker gets the same result if all pass the same
+// list and the same size.
+std::size_t end_of_pack(std::span<const dist_tensor> list, std::size_t first,
+                        int64_t bytes_per_pack) noexcept {
+  if (bytes_per_pack <= 0) return list.size();
+  std::size_t bytes = 0;
+  std::size_t t = first;
+  for (; t < list.size() && bytes < static_cast<std::size_t>(bytes_per_pack); ++t)
+    bytes += elements_of(list[t]) * dtype_size(list[t].dtype);
+  return t;
+}
+
 int number_of(const WorkerLink::Options& options) noexcept {
   return options.numbers.empty() ? options.me : options.numbers[static_cast<std::size_t>(options.me)];
 }
@@ -53,6 +65,7 @@ Status WorkerLink::Way::join(Network& network, int num_workers, int me, std::opt
 WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options)
     : memory_(memory),
       cache_bytes_(options.cache_bytes),
+      limits_{.bytes_per_pack = options.bytes_per_pack},
       recorder_(options.recorder),
       way_(std::move(way)),
       unreachable_(static_cast<int>(options.replicas.size()), options.me, way_.why()),
@@ -156,11 +169,25 @@ Status WorkerLink::reduce(dist_reduce_op op, int32_t numerics, std::span<const d
   call.collective = Collective::kAllReduce;
   call.op = op;
   call.numerics = numerics;
-  call.in = in.data();
-  call.out = outs.data();
-  call.n = outs.size();
   call.contributions = in.size() / outs.size();
-  return collective(carrier(), call);
+  std::pmr::vector<dist_tensor> pack(&memory_);
+  for (std::size_t first = 0; first < outs.size();) {
+    const std::size_t end = end_of_pack(in.first(outs.size()), first, limits_.bytes_per_pack);
+    call.in = in.data();
+    call.out = outs.data() + first;
+    call.n = end - first;
+    if (call.n < outs.size()) {
+      pack.clear();
+      for (std::size_t k = 0; k < call.contributions; ++k) {
+        const auto of_this = in.subspan(k * outs.size() + first, call.n);
+        pack.insert(pack.end(), of_this.begin(), of_this.end());
+      }
+      call.in = pack.data();
+    }
+    DIST_TRY(collective(carrier(), call));
+    first = end;
+  }
+  return kOk;
 }
 
 Status WorkerLink::join(const dist_tensor& mine, int32_t axis, ValueRef* out) {

@@ -25,6 +25,7 @@
 #include "core/collective/collectives.hpp"
 #include "core/comm/workers.hpp"
 #include "core/cross_replica/across_workers.hpp"
+#include "core/cross_replica/communication.hpp"
 #include "core/engine/network.hpp"
 #include "core/engine/shared_transport.hpp"
 #include "core/engine/subset_transport.hpp"
@@ -76,8 +77,10 @@ class WorkerLink final : public AcrossWorkers {
     int64_t timeout_ns;         // of the group
     std::size_t cache_bytes;    // size of the last-level cache
     std::size_t staging_bytes;  // 0: the default of WorkerMeeting
-    Arena* helpers;             // runs asynchronous collectives; NULL: waiting threads do
-    Recorder* recorder;         // for operations in cross-replica context
+    // of reductions in cross-replica context: the approximate number of bytes in one collective; 0: no limit
+    int64_t bytes_per_pack;
+    Arena* helpers;      // runs asynchronous collectives; NULL: waiting threads do
+    Recorder* recorder;  // for operations in cross-replica context
   };
   // `group` has this worker's replicas. Throws std::bad_alloc.
   WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
@@ -124,6 +127,31 @@ class WorkerLink final : public AcrossWorkers {
   void cancel(const char* reason) noexcept;
   void condemn(const ErrorRecord& why) noexcept { carriers_group_.condemn(why); }
 
+  // While it exists, the cross-replica operations of a turn use these communication options where they are
+  // set, instead of the strategy's. The thread must have begun the turn. `link` may be NULL.
+  class Overriding {
+   public:
+    Overriding(WorkerLink* link, const Communication& over) noexcept : link_(link) {
+      if (link_ == nullptr) return;
+      before_ = link_->limits_;
+      if (over.has_timeout) link_->limits_.timeout_ns = over.timeout_ns > 0 ? over.timeout_ns : -1;
+      if (over.bytes_per_pack != 0) link_->limits_.bytes_per_pack = over.bytes_per_pack;
+    }
+    ~Overriding() {
+      if (link_ != nullptr) link_->limits_ = before_;
+    }
+    Overriding(const Overriding&) = delete;
+    Overriding& operator=(const Overriding&) = delete;
+
+   private:
+    WorkerLink* const link_;
+    struct Limits {
+      int64_t timeout_ns = 0;  // of one collective; 0: the strategy's, < 0: none
+      int64_t bytes_per_pack = 0;
+    } before_;
+    friend class WorkerLink;
+  };
+
   int num_workers() const noexcept override { return replicas_.num_workers(); }
   int me() const noexcept override { return replicas_.me(); }
   int worker_of(GlobalReplica replica) const noexcept override;
@@ -141,11 +169,12 @@ class WorkerLink final : public AcrossWorkers {
   void settle() noexcept;
   void begin_meetings() noexcept;
   Member carrier() noexcept {
-    return {carriers_group_, 0, nullptr, 0, cache_bytes_, recorder_, nullptr, &carriers_};
+    return {carriers_group_, 0, nullptr, limits_.timeout_ns, cache_bytes_, recorder_, nullptr, &carriers_};
   }
 
   Memory& memory_;
   const std::size_t cache_bytes_;
+  Overriding::Limits limits_;  // changed only during a turn
   Recorder* const recorder_;
   Way way_;
   UnreachableTransport unreachable_;

@@ -30,28 +30,28 @@ bool Completions::add(Promise& promise, bool last) noexcept {
 }
 
 // Must be called under the mutex.
-Promise* Completions::take_first() noexcept {
+HostWork* Completions::take_first() noexcept {
   if (first_ == nullptr) return nullptr;
   Promise* const promise = std::exchange(first_, first_->next);
   promise->lies_there = false;
   promise->arrived.store(promise->comes_last, std::memory_order_release);
   if (first_ == nullptr && descriptor_.is_open()) descriptor_.clear();
-  return promise;
+  return &promise->arrival(promise->comes_last);
 }
 
-Promise* Completions::take() noexcept {
+HostWork* Completions::take() noexcept {
   const std::lock_guard lock(mutex_);
   return take_first();
 }
 
-Promise* Completions::next(int64_t timeout_ns) noexcept {
-  Promise* promise = take();
-  if (promise != nullptr || timeout_ns == 0) return promise;
+HostWork* Completions::next(int64_t timeout_ns) noexcept {
+  HostWork* arrival = take();
+  if (arrival != nullptr || timeout_ns == 0) return arrival;
   const int64_t start = steady_now_ns();
   for (;;) {
     // The acquire keeps this load before take(), so a later arrival ends the sleep.
     const uint32_t seen = changed_.value.load(std::memory_order_acquire);
-    if ((promise = take()) != nullptr) return promise;
+    if ((arrival = take()) != nullptr) return arrival;
     {
       const std::lock_guard lock(mutex_);
       if (over_) return take_first();
@@ -85,7 +85,7 @@ void Completions::close() noexcept {
     closed_ = over_ = true;
     changed_.advance();
   }
-  while (Promise* const left = take()) left->let_go();
+  while (HostWork* const left = take()) left->promise()->let_go();
 }
 
 }  // namespace dist

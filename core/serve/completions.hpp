@@ -15,6 +15,7 @@
 
 namespace dist {
 
+class HostWork;
 class Promise;
 
 class Completions final : public Counted {
@@ -24,9 +25,9 @@ class Completions final : public Counted {
   // Takes over a reference to the promise. `last`: it will not be added again. Returns false if the host has
   // closed the queue.
   bool add(Promise& promise, bool last) noexcept;
-  // Removes the first promise and passes its reference to the caller. NULL if none arrives within
-  // `timeout_ns` (0: do not wait; < 0: no limit), or if the queue has ended and is empty.
-  Promise* next(int64_t timeout_ns) noexcept;
+  // Removes the first promise and passes its reference to the caller, as the handle of this arrival. NULL if
+  // none arrives within `timeout_ns` (0: do not wait; < 0: no limit), or if the queue has ended and is empty.
+  HostWork* next(int64_t timeout_ns) noexcept;
   Status descriptor(int32_t* out) noexcept;
   // No more promises will arrive: next() returns the remaining ones and then NULL without waiting.
   void end() noexcept;
@@ -35,8 +36,8 @@ class Completions final : public Counted {
 
  private:
   ~Completions() override = default;
-  Promise* take() noexcept;
-  Promise* take_first() noexcept;
+  HostWork* take() noexcept;
+  HostWork* take_first() noexcept;
 
   std::mutex mutex_;  // protects the members below
   Promise* first_ = nullptr;

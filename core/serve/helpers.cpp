@@ -75,7 +75,8 @@ void* Helpers::tell_host(void* self) {
   auto& helpers = *static_cast<Helpers*>(self);
   block_async_signals();
   helpers.teller_id_.store(this_thread(), std::memory_order_relaxed);
-  while (Promise* const promise = helpers.ended_->next(-1)) {
+  while (HostWork* const ended = helpers.ended_->next(-1)) {
+    Promise* const promise = ended->promise();
     promise->call_done();
     promise->let_go();
     helpers.untold_.fetch_sub(1, std::memory_order_relaxed);

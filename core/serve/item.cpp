@@ -27,6 +27,8 @@ void Item::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
   has_handle_.store(uses > 1, std::memory_order_relaxed);
 }
 
+HostWork& Item::arrival(bool last) noexcept { return last ? static_cast<HostWork&>(*this) : earlier_; }
+
 // An item that delivers results to completions has ended for the host when it arrives there for the last
 // time.
 Status Item::test(bool* out_ended) noexcept {

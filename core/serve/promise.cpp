@@ -129,7 +129,7 @@ Status Promise::wait(int64_t timeout_ns) noexcept {
 Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
                          std::size_t* out_index) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
-    if (works[i]->collective() == nullptr && &static_cast<Promise*>(works[i])->home_ == &home_) continue;
+    if (Promise* const other = works[i]->promise(); other != nullptr && &other->home_ == &home_) continue;
     return invalid_argument(
         "dist_work_wait_any(): works[0] is a request of dist_submit(), but works[%zu] is a collective or "
         "belongs to another strategy. Wait for works of one kind and strategy.",
@@ -137,7 +137,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
   }
   std::size_t at = n;
   const auto done = [&] {
-    for (at = 0; at < n && !static_cast<Promise*>(works[at])->ended(); ++at) {
+    for (at = 0; at < n && !works[at]->promise()->ended(); ++at) {
     }
     return at < n;
   };
@@ -165,7 +165,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
                [&] { return word.value.load(std::memory_order_seq_cst) != seen; });
   }
   *out_index = at;
-  return static_cast<Promise*>(works[at])->result();
+  return works[at]->promise()->result();
 }
 
 bool Promise::arrive_early() noexcept {

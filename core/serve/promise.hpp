@@ -48,6 +48,7 @@ class Promise : public HostWork, private Cancel::Link {
   Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
                   std::size_t* out_index) noexcept override;
   void close() noexcept override;
+  Promise* promise() noexcept override { return this; }
   void* user_data() const noexcept override { return body_.context; }
 
   // ---- For the thread that completes it ----
@@ -77,6 +78,8 @@ class Promise : public HostWork, private Cancel::Link {
   bool lies_there = false;
   bool comes_last = false;
   std::atomic<bool> arrived{false};  // the host has taken it from completions for the last time
+  // The handle that completions pass to the host for one arrival, which is the last one or not.
+  virtual HostWork& arrival(bool) noexcept { return *this; }
   std::atomic<bool> cancel_asked{false};
   bool cancelled_with_all = false;  // for requests, under the instances' mutex
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/source_call.hpp"
+#include "core/base/host_call.hpp"
 
 namespace dist {
 namespace {
@@ -18,7 +18,7 @@ bool has_variable(const Value& value) noexcept {
 }  // namespace
 
 Status BetweenRuns::begin(Strategy& strategy, const char* call) noexcept {
-  DIST_TRY(check_not_in_source(call));
+  DIST_TRY(check_may_wait(call));
   Current& here = current();
   ReplicaPool& pool = strategy.pool();
   const bool merging = here.replica != nullptr && here.replica->pool().owner() == &strategy;

@@ -2,7 +2,7 @@
 // Strategy: destruction, both when nothing uses it and when replicas are still running.
 #include <mutex>
 
-#include "core/base/source_call.hpp"
+#include "core/base/host_call.hpp"
 #include "core/serve/instances.hpp"
 #include "core/strategy/scope.hpp"
 #include "core/strategy/strategy.hpp"
@@ -51,7 +51,7 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
   DIST_TRY(strategy->check_companion("dist_strategy_shutdown"));
-  DIST_TRY(check_not_in_source("dist_strategy_shutdown"));
+  DIST_TRY(check_may_wait("dist_strategy_shutdown"));
   if (Instances* const instances = strategy->known_instances(); instances != nullptr)
     DIST_TRY(instances->check_teller("dist_strategy_shutdown"));
   const Host& host = strategy->group().host();

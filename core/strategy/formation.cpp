@@ -35,10 +35,10 @@ ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan, 
     readers_.cpus = *cpus;
   }
   if (worker_.num_workers() > 1) {
-    workers_.emplace(
-        memory(), group_, plan.host, std::move(way),
-        WorkerLink::Options{worker_.me, worker_.replicas, worker_.numbers, plan.timeout_ns,
-                            wanted.channels.cache_bytes, plan.staging_bytes, helpers, recorder_.outside()});
+    workers_.emplace(memory(), group_, plan.host, std::move(way),
+                     WorkerLink::Options{worker_.me, worker_.replicas, worker_.numbers, plan.timeout_ns,
+                                         wanted.channels.cache_bytes, plan.staging_bytes,
+                                         wanted.bytes_per_pack, helpers, recorder_.outside()});
     steps_ = make_counted<WorkerSteps>(memory(), owner);
     readers_.me = worker_.me;
     readers_.workers = make_counted<WorkerLayout>(memory(), std::span<const int>(worker_.replicas));

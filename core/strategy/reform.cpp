@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/host_call.hpp"
 #include "core/base/os/clock.hpp"
-#include "core/base/source_call.hpp"
 #include "core/base/text.hpp"
 #include "core/engine/grpc_network.hpp"
 #include "core/strategy/scope.hpp"
@@ -21,7 +21,7 @@ std::size_t index(int worker) noexcept { return static_cast<std::size_t>(worker)
 
 Status check(Strategy& strategy, const ReformOptions& options, const char* call) noexcept {
   DIST_TRY(strategy.check_process());
-  DIST_TRY(check_not_in_source(call));
+  DIST_TRY(check_may_wait(call));
   DIST_TRY(check_no_scope(strategy, call));
   const int all = strategy.cluster_place().num_workers();
   if (strategy.kind() != DIST_STRATEGY_MULTI_WORKER_MIRRORED || all == 1) {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "core/base/host_call.hpp"
 #include "core/base/os/thread.hpp"
-#include "core/base/source_call.hpp"
 #include "core/run/current.hpp"
 #include "core/run/inner_pool.hpp"
 #include "core/strategy/reform.hpp"
@@ -264,7 +264,7 @@ Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
 
 Status check_enter(const Strategy& strategy) noexcept {
   DIST_TRY(strategy.check_process());
-  DIST_TRY(check_not_in_source("dist_replica_enter"));
+  DIST_TRY(check_may_wait("dist_replica_enter"));
   DIST_TRY(check_turn(strategy, "dist_replica_enter"));
   return place_for(strategy) == Place::kWithAnother ? with_another("dist_replica_enter") : kOk;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/base/host_call.hpp"
 #include "core/value/variable.hpp"
 
 namespace dist {
@@ -27,7 +28,7 @@ Value::Value(Memory& memory, int32_t kind) : Counted(memory), kind_(kind), items
 
 Value::~Value() {
   if (apart_bytes_ != 0) memory().free(block_, apart_bytes_, kDataAlign);
-  if (release_ != nullptr) release_(user_data_);
+  if (release_ != nullptr) (void)survived([this] { release_(user_data_); });
 }
 
 // A small block follows the value in memory, so a leaf of a nest needs one allocation instead of two.

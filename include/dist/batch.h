@@ -42,15 +42,19 @@
  *
  * Steps share the strategy's queue with requests and runs. The priority of a step is the highest priority of its items.
  *
- * An item with completions arrives there whenever it has new results, and once more when it has completed. From that
- * last arrival on, dist_work_test() reports completion, and the item does not arrive again. An error from
- * dist_work_test() also means that the item has completed.
+ * An item with completions arrives there whenever it has new results, and once more when it has completed. Each arrival
+ * has a handle of its own. dist_work_test() reports completion, which includes an error, only for the handle of that
+ * last arrival, and for the handle from dist_batcher_submit() once the last arrival has been taken. So the loop below
+ * finishes each item exactly once, however many threads run it.
  *
  *     while (dist_completions_next(completions, 0, &work) == DIST_OK && work != NULL) {
  *       while (dist_work_take(work, 0, &token) == DIST_OK && token != NULL) send(dist_work_user_data(work), token);
  *       if (dist_work_test(work, &done) != DIST_OK || done) finish(dist_work_user_data(work));
  *       dist_work_destroy(work);
  *     }
+ *
+ * If several threads run the loop, one of them may still handle an earlier arrival while another one finishes the item.
+ * Free what both use when neither needs it any more, for example by counting references.
  *
  * If an item has neither completions nor a handle, its results cannot be taken and go to free_result at once. An item
  * with max_results untaken results takes part in no further step until one is taken, but keeps its place on its

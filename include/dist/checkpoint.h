@@ -24,7 +24,8 @@
  * JSON file in the format that other programs use ("model.safetensors.index.json"): "weight_map" has the file of each
  * tensor, "metadata" has the texts, "total_size" (the bytes of all data) and "libdist.crc32" (the checksum of the
  * index, computed like that of a header). A path to load or open can be that of an index, written by libdist or another
- * program, or of a symbolic link to one; the shards must be next to the index itself. libdist names a shard after the
+ * program, or of a symbolic link to one. The shards must be next to that path or, if it is a link, next to the index that
+ * it leads to. libdist names a shard after the
  * index, 16 hexadecimal digits of the save, and the shard's number: "PATH.<digits>-00001-of-00003.safetensors". The
  * index and its shards store the digits as "libdist.save", so that a shard of another save is detected.
  */
@@ -162,7 +163,7 @@ DIST_API const char *dist_checkpoint_name(const dist_checkpoint *checkpoint, siz
 
 /**
  * Returns the dtype and shape of a tensor. `data` is NULL. dtype is 0 if libdist does not support the type (8-bit
- * floats and smaller).
+ * floats and smaller). Such a tensor can still be read and mapped as bytes, see dist_checkpoint_read().
  *
  * Shape    That of the tensor.
  * Order    –
@@ -176,13 +177,15 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_spec(const dist_checkpoint *
 /**
  * Reads a tensor into memory.
  *
- * Shape    That of the tensor.
+ * If libdist does not support the dtype, the value has the bytes of the file as u8.
+ *
+ * Shape    That of the tensor. If libdist does not support the dtype and an element has fewer than 8 bits, the value has
+ *          one dimension, the number of bytes.
  * Order    The bits of the file.
  * Blocks   While the tensor is read.
  * Owns     The caller owns *out_value and releases it with dist_value_release().
  * Errors   INVALID_ARGUMENT    an argument is NULL.
  *          NOT_FOUND           the tensor does not exist.
- *          UNIMPLEMENTED       libdist does not support the dtype.
  *          DATA_LOSS           the data do not match the checksum.
  *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
@@ -223,7 +226,7 @@ DIST_API void dist_checkpoint_map_options_init(dist_checkpoint_map_options *opti
  * If a tensor's elements are not aligned to their size in the file, the tensor is read as if options->copy were set.
  *
  * Context  Strategy, concurrent.
- * Shape    That of the tensor.
+ * Shape    Like dist_checkpoint_read().
  * Order    The bits of the file.
  * Blocks   While data are copied or verified.
  * Owns     The caller owns *out_value and releases it with dist_value_release(). It may outlive the checkpoint. options

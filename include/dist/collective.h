@@ -370,7 +370,8 @@ DIST_API int32_t dist_group_rank(const dist_group *group, int32_t replica_id);
 typedef struct dist_communication_options {
   uint32_t struct_size;
   int32_t implementation; /* DIST_COMMUNICATION_... */
-  int64_t bytes_per_pack; /* a planned list is split into packs of about this size; 0 = not set */
+  /* planned lists, and lists reduced outside runs, are split into packs of about this size; 0 = not set */
+  int64_t bytes_per_pack;
   /* longest wait for a peer, in nanoseconds; < 0 = no limit; 0 = not set, unless has_timeout is 1 */
   int64_t timeout_ns;
   int32_t has_timeout; /* 1 = timeout_ns is set, even if it is 0, which then means no limit */

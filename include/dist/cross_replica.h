@@ -69,6 +69,9 @@ typedef struct dist_destination {
 
 /**
  * Reduces a per-replica value and places the result at a destination. Lists and dictionaries are reduced leaf by leaf.
+ * Options that are set override the communication options of the strategy for this call. They matter with several
+ * workers only: bytes_per_pack limits how many tensors one exchange between the workers reduces, and all workers must
+ * pass the same bytes_per_pack.
  *
  *     *out_value = fold over r of value[r]:   mirrored if the destination is on every replica, as a mirrored variable is;
  *                  a tensor if it is a device or a central-storage variable
@@ -80,13 +83,14 @@ typedef struct dist_destination {
  * Shape    All components have the same shape. op is SUM or MEAN.
  * Order    Like dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   Until it is complete.
+ * Blocks   Until it is complete. With several workers, also until they have made the same call: up to
+ *          options->timeout_ns if that is set, otherwise up to the strategy's timeout.
  * Owns     The caller owns *out_value and releases it with dist_value_release(). destination and options may be NULL.
- *          The options exist for compatibility with TensorFlow; they are checked but have no effect.
  * Errors   Like dist_reduce(), and
  *          INVALID_ARGUMENT  the destination has no field set or several, is a list, or has an invalid device name; an
  *                            option is out of range.
  *          NOT_FOUND         "replica:r" names a replica that does not exist.
+ *          DEADLINE_EXCEEDED a worker did not make the call in time.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist_reduce_op op,
                                                    dist_value *value, const dist_destination *destination,
@@ -100,7 +104,7 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist
  * Shape    Like dist_reduce_to(); n = 0 is valid.
  * Order    Like dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   Until all are complete.
+ * Blocks   Like dist_reduce_to(), until all are complete.
  * Owns     The caller owns the out_values and releases each with dist_value_release(). destinations and options may be
  *          NULL. After an error, none is written.
  * Errors   Like dist_reduce_to().

@@ -123,8 +123,8 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strate
  *
  * *out_element is a tensor, or a list, tuple or dictionary of elements; libdist takes over its reference. Return
  * DIST_OUT_OF_RANGE to end the pass. libdist calls the function from one thread at a time, which may differ from the
- * thread that requests a batch. The function must not throw. Inside it, runs, reads of variables and requests for a
- * batch fail.
+ * thread that requests a batch. The function must not throw. Inside it, runs, collectives, accesses to variables and
+ * requests for a batch fail with FAILED_PRECONDITION.
  */
 typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, void *user_data);
 

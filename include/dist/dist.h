@@ -48,6 +48,8 @@
  *     copied unless the function has "wrap" in its name. Returned strings and shapes are borrowed from the object they
  *     belong to.
  *   - A callback returns a status. It must not throw an exception out of the callback or leave it with longjmp().
+ *     If it does throw a C++ exception, the call that needed the callback fails, usually with UNKNOWN. An exception
+ *     of a callback that cannot report a failure, such as dist_release_fn, is dropped.
  *     libdist takes ownership of an object that a callback returns through a pointer, whatever the status is, and
  *     releases it if the status is an error.
  *   - A tensor can have any strides, including negative ones. Elements of an input tensor may overlap (stride 0). In an

@@ -196,9 +196,8 @@ DIST_API void dist_devices_options_init(dist_devices_options *options, uint32_t 
  * Blocks   Until every device's function has returned, or until options->timeout_ns expires; then as for
  *          dist_run_values().
  * Owns     As for dist_run_values().
- * Errors   INVALID_ARGUMENT     replica or fn is NULL; args is not a list or tuple, or kwargs is not a dictionary; a
- *                               partition in options->results is invalid; or the results differ in structure or cannot
- *                               be joined.
+ * Errors   INVALID_ARGUMENT     replica or fn is NULL; kwargs is not a dictionary; a partition in options->results is
+ *                               invalid; or the results differ in structure or cannot be joined.
  *          FAILED_PRECONDITION  the strategy is not a DIST_STRATEGY_MESH; the call is made outside the replica's
  *                               function or on a logical device; or functions are still running on devices after an
  *                               earlier timeout.

@@ -102,14 +102,17 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  * may be of different kinds. All NONE values count as the same value, and NULL counts as NONE if another replica
  * returned a result. With one replica, its result is returned unchanged.
  *
+ * If `args` is neither a list nor a tuple, it is the only argument: the functions get a list with this one item. So a
+ * batch from dist_iterator_next() can be passed as it is.
+ *
  * Context  Strategy, as for dist_run().
  * Blocks   As dist_run() does.
  * Owns     args and kwargs are borrowed; both may be NULL. The caller owns *out_result and releases it with
  *          dist_value_release(); it is NULL if no replica returned a result. If out_result is NULL, the results are
  *          discarded. After a timeout, fn and user_data are used until all functions have returned.
  * Errors   The errors of dist_run(), and
- *          INVALID_ARGUMENT  args is not a list or tuple, kwargs is not a dictionary, or the results differ in
- *                            structure (the message contains the path).
+ *          INVALID_ARGUMENT  kwargs is not a dictionary, or the results differ in structure (the message contains the
+ *                            path).
  */
 DIST_API DIST_NODISCARD dist_status dist_run_values(dist_strategy *strategy, dist_values_fn fn,
                                                     void *user_data, dist_value *args, dist_value *kwargs,
@@ -137,7 +140,10 @@ DIST_API int32_t dist_replica_num_replicas(const dist_replica *replica);
  */
 DIST_API dist_strategy *dist_replica_strategy(const dist_replica *replica);
 
-/** Runs the part [begin, end) of a loop. Called from several threads concurrently; must not call collectives. */
+/**
+ * Runs the part [begin, end) of a loop. Called from several threads concurrently. Collectives, runs, accesses to
+ * variables and requests for a batch fail there with FAILED_PRECONDITION.
+ */
 typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
 
 /**

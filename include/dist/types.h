@@ -308,10 +308,16 @@ typedef void (*dist_release_fn)(void *user_data);
 /** The severity of a log line. */
 enum { DIST_LOG_ERROR = 1, DIST_LOG_WARNING = 2, DIST_LOG_INFO = 3 };
 
-/** Receives one complete UTF-8 line without a newline. Called from any thread; must not call libdist. */
+/**
+ * Receives one complete UTF-8 line without a newline. Called from any thread; must not call libdist: functions that
+ * return a status fail there with FAILED_PRECONDITION.
+ */
 typedef void (*dist_log_fn)(void *user_data, int32_t level, const char *message);
 
-/** Returns a time in nanoseconds that never decreases; the starting point is arbitrary. Called from any thread. */
+/**
+ * Returns a time in nanoseconds that never decreases; the starting point is arbitrary. Called from any thread; must not
+ * call libdist, like dist_log_fn.
+ */
 typedef int64_t (*dist_clock_fn)(void *user_data);
 
 /**
@@ -321,7 +327,8 @@ typedef int64_t (*dist_clock_fn)(void *user_data);
  *
  * `count` is the number of elements of the operator. Their size is that of the dtype, or reduce_element_bytes
  * (accumulate_element_bytes) if that is set; libdist never splits such an element. The function is called on parts of
- * tensors, from several threads. It must not call libdist, and its result must not depend on how a tensor is split.
+ * tensors, from several threads. Its result must not depend on how a tensor is split. It must not call libdist:
+ * functions that return a status fail there with FAILED_PRECONDITION.
  */
 typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
 

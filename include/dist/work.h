@@ -50,8 +50,9 @@
  * outside the replica functions of their strategy can wait for them. Such a work completes when its function returns,
  * when its step reports the result, when its deadline expires, when it is cancelled (through its cancel object or
  * dist_work_cancel()), or when the instances close. From then on every dist_work_test() and dist_work_wait() returns
- * that result; an error from dist_work_test() means that the work has completed. An item with completions has completed
- * for the host when it arrives there for the last time.
+ * that result; an error from dist_work_test() means that the work has completed. For an item with completions,
+ * dist_work_test() reports this only once the item has arrived there for the last time, and never for the handles of its
+ * earlier arrivals (batch.h).
  */
 #ifndef DIST_WORK_H
 #define DIST_WORK_H

@@ -82,6 +82,7 @@ def listed(found):
             meeting.append(function["name"])
         if api.is_of_replica(function):
             inside.append(function["name"])
+    sets["callback"] = Listed([one["name"] for one in found["callbacks"]], "dist_")
     sets["collective function"] = Listed(meeting, "dist_")
     sets["replica function"] = Listed(inside, "dist_")
     return sets

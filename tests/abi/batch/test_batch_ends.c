@@ -128,6 +128,113 @@ static void partial_results_by_completions(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* Two threads can hold two arrivals of one item. Only the last arrival reports the end, so each item is finished once. */
+static void only_the_last_arrival_reports_the_end(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
+  dist_batcher_options options = DIST_BATCHER_OPTIONS_INIT;
+  options.continuous = 1;
+  options.max_results = 1; /* the item waits for each result to be taken */
+  options.free_result = free_number;
+  dist_batcher *batcher = batcher_of(strategy, emit_numbers, NULL, &options);
+  dist_completions *completions = NULL;
+  assert_ok(dist_completions_create(NULL, &completions));
+  dist_item_options item = DIST_ITEM_OPTIONS_INIT;
+  item.completions = completions;
+  enum { N = 5, MOST = 2 * N };
+  for (int with_handle = 0; with_handle < 2; with_handle++) {
+    stream numbers = {0, N};
+    dist_work *own = NULL;
+    assert_ok(dist_batcher_submit(batcher, &numbers, &item, with_handle ? &own : NULL));
+    dist_work *arrivals[MOST];
+    int count = 0, taken = 0;
+    for (int32_t done = 0; !done;) {
+      assert_in_range(count, 0, MOST - 1);
+      assert_ok(dist_completions_next(completions, -1, &arrivals[count]));
+      assert_ptr_equal(dist_work_user_data(arrivals[count]), &numbers);
+      for (void *result = NULL; dist_work_take(arrivals[count], 0, &result) == DIST_OK && result != NULL;) {
+        assert_int_equal(*(int64_t *)result, taken++);
+        free(result);
+      }
+      assert_ok(dist_work_test(arrivals[count++], &done));
+    }
+    assert_int_equal(taken, N);
+    assert_in_range(count, 2, MOST);
+    for (int i = 0; i < count; i++) {
+      int32_t done = -1;
+      size_t which = 9;
+      void *result = &done;
+      assert_ok(dist_work_test(arrivals[i], &done));
+      assert_int_equal(done, i == count - 1);
+      assert_ok(dist_work_wait(arrivals[i], -1));
+      assert_ok(dist_work_wait_any(&arrivals[i], (size_t)(count - i), -1, &which));
+      assert_int_equal(which, 0);
+      assert_ok(dist_work_take(arrivals[i], -1, &result));
+      assert_null(result);
+      assert_ok(dist_work_cancel(arrivals[i]));
+    }
+    if (with_handle) assert_int_equal(end_of(own), DIST_OK);
+    for (int i = 0; i < count; i++) dist_work_destroy(arrivals[i]);
+  }
+  assert_ok(dist_batcher_destroy(batcher));
+  dist_completions_destroy(completions);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+typedef struct drained {
+  atomic_int left, ends[200], lost;
+  dist_completions *completions;
+} drained;
+
+static void *drain(void *argument) {
+  drained *all = argument;
+  while (atomic_load(&all->left) > 0) {
+    dist_work *work = NULL;
+    int32_t done = 0;
+    void *result = NULL;
+    if (dist_completions_next(all->completions, 1000000, &work) != DIST_OK) atomic_fetch_add(&all->lost, 1);
+    if (work == NULL) continue;
+    while (dist_work_take(work, 0, &result) == DIST_OK && result != NULL) free(result);
+    if (dist_work_test(work, &done) != DIST_OK || done) {
+      stream *const numbers = dist_work_user_data(work);
+      if (atomic_fetch_add(&all->ends[numbers->length - 1], 1) == 0) atomic_fetch_sub(&all->left, 1);
+    }
+    dist_work_destroy(work);
+  }
+  return NULL;
+}
+
+static void threads_that_drain_one_queue_see_each_end_once(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
+  dist_batcher_options options = DIST_BATCHER_OPTIONS_INIT;
+  options.continuous = 1;
+  options.free_result = free_number;
+  dist_batcher *batcher = batcher_of(strategy, emit_numbers, NULL, &options);
+  static drained all;
+  all = (drained){.left = COUNT_OF(all.ends)};
+  assert_ok(dist_completions_create(NULL, &all.completions));
+  dist_item_options item = DIST_ITEM_OPTIONS_INIT;
+  item.completions = all.completions;
+  static stream streams[COUNT_OF(all.ends)];
+  pthread_t threads[3];
+  for (size_t i = 0; i < COUNT_OF(threads); i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, drain, &all), 0);
+  for (size_t i = 0; i < COUNT_OF(streams); i++) {
+    streams[i] = (stream){0, (int64_t)i + 1};
+    assert_ok(dist_batcher_submit(batcher, &streams[i], &item, NULL));
+  }
+  for (size_t i = 0; i < COUNT_OF(threads); i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  assert_int_equal(atomic_load(&all.lost), 0);
+  for (size_t i = 0; i < COUNT_OF(streams); i++) assert_int_equal(atomic_load(&all.ends[i]), 1);
+  dist_work *none = NULL;
+  assert_ok(dist_completions_next(all.completions, 0, &none));
+  assert_null(none);
+  assert_ok(dist_batcher_destroy(batcher));
+  dist_completions_destroy(all.completions);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 /* ---- Ends ---- */
 
 static dist_status fail_step(dist_replica *replica, dist_batch *batch, void *user_data) {
@@ -336,9 +443,14 @@ static void everything_at_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(partial_results_in_order), cmocka_unit_test(partial_results_by_completions),
-      cmocka_unit_test(a_step_that_fails),        cmocka_unit_test(a_thread_that_ends_in_a_step),
-      cmocka_unit_test(deadlines_of_items),       cmocka_unit_test(closing_ends_items),
+      cmocka_unit_test(partial_results_in_order),
+      cmocka_unit_test(partial_results_by_completions),
+      cmocka_unit_test(only_the_last_arrival_reports_the_end),
+      cmocka_unit_test(threads_that_drain_one_queue_see_each_end_once),
+      cmocka_unit_test(a_step_that_fails),
+      cmocka_unit_test(a_thread_that_ends_in_a_step),
+      cmocka_unit_test(deadlines_of_items),
+      cmocka_unit_test(closing_ends_items),
       cmocka_unit_test(everything_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,9 @@ static inline int leave_folder(void **state) {
 
 /* ---- Files ---- */
 
+/* A text ten times. */
+#define TEN(x) x x x x x x x x x x
+
 static inline void write_file(const char *path, const void *data, size_t size) {
   FILE *file = fopen(path, "wb");
   assert_non_null(file);

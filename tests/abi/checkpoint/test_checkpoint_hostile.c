@@ -76,7 +76,11 @@ static const made_up headers[] = {
     /* Structure */
     {"{\"v\":1}", 0, DIST_DATA_LOSS, "tensor \"v\": it is a number"},
     {"{\"v\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}", 0, DIST_DATA_LOSS, "tensor \"v\": it is a list"},
-    {"{\"v\":{\"v\":{}}}", 0, DIST_DATA_LOSS, "tensor \"v\" has a field \"v\""},
+    {"{\"v\":{\"v\":{}}}", 0, DIST_DATA_LOSS, "tensor \"v\" has no dtype"},
+    {"{\"v\":{\"v\":" TEN("[[[[[[[[[[") "[" TEN("]]]]]]]]]]") "]}}", 0, DIST_DATA_LOSS,
+     "tensor \"v\": an unknown field nests deeper than 100 levels"},
+    {"{\"v\":{\"v\":" TEN(TEN("{\"a\":[")), 0, DIST_DATA_LOSS, "nests deeper than 100 levels"},
+    {"{\"v\":{\"v\":[1,{\"a\":[}", 0, DIST_DATA_LOSS, "not JSON"},
     {"{\"v\":null}", 0, DIST_DATA_LOSS, "tensor \"v\": it is null"},
     {"{\"v\":{}}", 0, DIST_DATA_LOSS, "tensor \"v\" has no dtype"},
     {"{\"v\":{\"dtype\":\"F32\"}}", 0, DIST_DATA_LOSS, "tensor \"v\" has no shape"},
@@ -179,6 +183,17 @@ static void unusual_headers(void **state) {
        17, 0, 0},
       {"{" V "," T("w", "F32", "2", 8, 16) ",\"__metadata__\":{\"libdist.crc32:gone\":\"what\"}}", 16, 0, 0},
       {"{" V "," T("w", "F32", "2", 8, 16) "," T("", "U8", "0", 16, 16) "}", 16, 0, 0},
+      {"{" V "," T("w", "F32", "2", 8, 16) ",\"__metadata__\":null}", 16, 0, 0},
+      /* Fields that other programs add */
+      {"{\"v\":{\"note\":\"x\",\"dtype\":\"F32\",\"a\":1,\"shape\":[2],\"a\":-1,\"b\":[],\"data_offsets\":[0,"
+       "8],"
+       "\"c\":{\"shape\":[3],\"d\":[[1.5,null,true],{}]},\"Dtype\":{},\"n\":null,\"t\":false,\"f\":1e300,"
+       "\"u\":18446744073709551615,\"z\":\"a\\u0000b\"}," T("w", "F32", "2", 8, 16) "}",
+       16, 0, 0},
+      {"{\"v\":{\"deep\":" TEN("[[[[[[[[[[")
+           TEN("]]]]]]]]]]") ",\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}," T("w", "F32", "2", 8,
+                                                                                           16) "}",
+       16, 0, 0},
   };
   const file_path path = path_of("unusual");
   unsigned char sevens[8];

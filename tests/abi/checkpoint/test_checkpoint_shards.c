@@ -175,6 +175,9 @@ static void a_shard_of_another_save_is_found(void **state) {
   all_are(o, saved);
 }
 
+#define HEADER(name) "{\"" name "\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}"
+#define MAP(entries) "{\"weight_map\":{" entries "}}"
+
 static void an_index_is_found_through_a_link(void **state) {
   const one *o = *state;
   assert_int_equal(mkdir(path_of("step-100").text, 0777), 0);
@@ -185,9 +188,28 @@ static void an_index_is_found_through_a_link(void **state) {
   assert_ok(load(o, latest));
   all_are(o, saved);
   remove(latest.text);
+  /* A folder of links, as in Hugging Face's cache: the shards are next to the link, and nowhere else by name. */
+  const file_path blobs = path_of("blobs"), snapshot = path_of("snapshot"), index = path_of("snapshot/index");
+  assert_int_equal(mkdir(blobs.text, 0777), 0);
+  assert_int_equal(mkdir(snapshot.text, 0777), 0);
+  write_with_header(path_of("blobs/1").text, HEADER("v"), 8);
+  write_with_header(path_of("blobs/2").text, HEADER("w"), 8);
+  static const char map[] = MAP("\"v\":\"v.st\",\"w\":\"w.st\"");
+  write_file(path_of("blobs/3").text, map, sizeof map - 1);
+  assert_int_equal(symlink("../blobs/1", path_of("snapshot/v.st").text), 0);
+  assert_int_equal(symlink("../blobs/2", path_of("snapshot/w.st").text), 0);
+  assert_int_equal(symlink("../blobs/3", index.text), 0);
+  set(o, before);
+  assert_ok(load(o, index));
+  assert_int_equal(*(const unsigned char *)copy_of(o->variables[1], 1), 7);
+  assert_int_equal(remove(path_of("snapshot/w.st").text), 0);
+  assert_fails(load(o, index), DIST_NOT_FOUND, "\"w.st\": cannot be opened");
   char command[PATH_MAX + 16];
-  snprintf(command, sizeof command, "rm -r '%s'", path_of("step-100").text);
-  assert_int_equal(system(command), 0);
+  static const char *const folders[] = {"step-100", "blobs", "snapshot"};
+  for (size_t i = 0; i < COUNT_OF(folders); i++) {
+    snprintf(command, sizeof command, "rm -r '%s'", path_of(folders[i]).text);
+    assert_int_equal(system(command), 0);
+  }
 }
 
 static void a_save_that_fails_leaves_the_old_checkpoint_and_nothing_else(void **state) {
@@ -233,9 +255,6 @@ static void a_checkpoint_without_variables_has_an_index_alone(void **state) {
 
 /* ---- Indexes of others ---- */
 
-#define HEADER(name) "{\"" name "\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}"
-#define MAP(entries) "{\"weight_map\":{" entries "}}"
-
 static const struct {
   const char *text;
   dist_status status;
@@ -266,9 +285,17 @@ static const struct {
     {"{\"weight_map\":{},\"weight_map\":{}}", DIST_DATA_LOSS, "has \"weight_map\" twice"},
     {"{\"metadata\":{},\"metadata\":{}}", DIST_DATA_LOSS, "has \"metadata\" twice"},
     {"{\"metadata\":{\"a\":\"b\",\"a\":\"c\"},\"weight_map\":{}}", DIST_DATA_LOSS, "the key \"a\" twice"},
-    {"{\"metadata\":{\"a\":{}}}", DIST_DATA_LOSS, "\"metadata\": \"a\" is an object"},
+    {"{\"metadata\":{\"a\":{}}}", DIST_DATA_LOSS, "it has no \"weight_map\""},
+    {"{\"metadata\":null,\"extra\":[[{\"weight_map\":[1,\"x\",null]},true]],\"weight_map\":"
+     "{\"v\":\"v.st\",\"w\":\"w.st\"},\"more\":{\"a\":{\"b\":[]}}}",
+     DIST_OK, NULL},
+    {"{\"metadata\":{\"l\":[1,[\"x\"]],\"o\":{\"p\":{}},\"t\":\"u\"},\"weight_map\":{\"v\":\"v.st\",\"w\":"
+     "\"w.st\"}}",
+     DIST_OK, NULL},
     {"{\"metadata\":1,\"weight_map\":{}}", DIST_DATA_LOSS, "\"metadata\" is a number"},
-    {"{\"other\":[[[[[[[[]]]]]]]]}", DIST_DATA_LOSS, "a list, which does not belong there"},
+    {"{\"other\":[[[[[[[[]]]]]]]]}", DIST_DATA_LOSS, "it has no \"weight_map\""},
+    {"{\"other\":" TEN("[[[[[[[[[[") "[", DIST_DATA_LOSS, "the index nests deeper than 100 levels"},
+    {"{\"weight_map\":null}     ", DIST_DATA_LOSS, "\"weight_map\" is null"},
     {"{\"metadata\":{}}", DIST_DATA_LOSS, "it has no \"weight_map\""},
     {"{        ", DIST_DATA_LOSS, "not JSON: Missing a name"},
     {MAP("") "{}", DIST_DATA_LOSS, "not JSON"},
