@@ -16,7 +16,8 @@ type BatcherOptions struct {
 	MaxBytes   int64         // maximum sum of ItemOptions.Bytes per instance; 0 = no limit
 	Buckets    []int64       // lengths in ascending order, from 1; nil = one bucket for all items
 	Continuous bool          // true: an item stays until Batch.End; false: an item is in one step
-	// maximum number of partial results of an item that have not been taken; 0 = default (16)
+	// MaxResults is the maximum number of partial results of an item that have not been taken; 0 = default (16).
+	// An item with that many takes part in no further step until one is taken.
 	MaxResults int
 }
 

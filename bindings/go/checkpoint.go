@@ -27,8 +27,8 @@ func (s *Strategy) CheckpointSave(path string, variables []*Variable, options *C
 	return s.checkpoint(path, variables, options, cdist.Dist_checkpoint_save)
 }
 
-// CheckpointLoad loads the values of variables from a checkpoint. It checks the whole file before it changes
-// a variable, so that normally no variable changes if it returns an error. options may be nil.
+// CheckpointLoad loads the values of variables from a checkpoint. It checks the whole file, including its
+// checksums, before it changes a variable. options may be nil.
 func (s *Strategy) CheckpointLoad(path string, variables []*Variable, options *CheckpointOptions) error {
 	return s.checkpoint(path, variables, options, cdist.Dist_checkpoint_load)
 }

@@ -9,10 +9,10 @@ import "libdist.example/dist/internal/cdist"
 // take precedence over functions. libdist may call the functions from several goroutines at the same time.
 // They may call libdist, but must not query the resolver itself.
 type ResolverFunctions struct {
-	// returns the cluster; the function keeps ownership of the spec
+	// Spec returns the cluster. The function keeps ownership of the spec.
 	Spec     func() (*ClusterSpec, error)
 	TaskType func() (taskType string, isSet bool, err error) // returns the job of this process
-	// returns the index of this process in its job; TaskUnset = not known
+	// TaskID returns the index of this process in its job; TaskUnset = not known.
 	TaskID      func() (int, error)
 	RPCLayer    func() (layer string, isSet bool, err error)       // returns the prefix of addresses
 	Environment func() (environment string, isSet bool, err error) // returns the platform on which the cluster runs

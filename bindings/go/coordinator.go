@@ -18,11 +18,12 @@ type PartitionFunc = func(spec RawTensor) ([]int, error)
 
 // CoordinatorOptions configures [Strategy.NewCoordinator]. The zero value selects the defaults.
 type CoordinatorOptions struct {
-	// maximum number of unfinished closures; at this limit Schedule waits; 0 = default (262,144)
+	// MaxQueued is the maximum number of unfinished closures; at this limit Schedule waits. 0 = default
+	// (262,144).
 	MaxQueued         int
 	ClosuresPerWorker int // closures that a worker has at a time; 0 = default (1)
 	MaxLosses         int // how often one closure may be lost with its worker; 0 = default (16)
-	// for calls whose context has no deadline; 0 = the strategy's; NoTimeout = no limit
+	// Timeout applies to calls whose context has no deadline. 0 = the strategy's; NoTimeout = no limit.
 	Timeout         time.Duration
 	MaxMessageBytes int64         // maximum size of a message; 0 = default (1 GiB)
 	Partitioner     PartitionFunc // for variables without partitions of their own; nil = variables are not divided

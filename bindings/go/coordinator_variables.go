@@ -130,8 +130,8 @@ func (c *Coordinator) Scatter(name string, how ScatterHow, slices *Value) error 
 
 // Update changes variables immediately with a function that the parameter servers have registered; see
 // [Server.RegisterUpdate]. The variables must have the same parts on the same servers. arguments may be nil.
-// If the function fails, Update returns its error; servers that have already called the function for other
-// parts keep their changes.
+// If the function fails on a server, nothing changes there, and Update returns the error; other servers may
+// have changed their parts.
 func (c *Coordinator) Update(function string, names []string, arguments *Value) error {
 	return updateVariables(c, function, names, arguments, cdist.Dist_coordinator_update)
 }

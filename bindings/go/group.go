@@ -12,8 +12,8 @@ type Group struct {
 }
 
 // NewGroup returns a group of replicas with the given ids, which must be in ascending order. The rank of a
-// replica in the group is its position in this list. NewGroup fails during a run. The caller must close the
-// group before the strategy.
+// replica in the group is its position in this list. Do not call NewGroup during a run. The caller must close
+// the group before the strategy.
 func (s *Strategy) NewGroup(replicaIDs ...int) (*Group, error) {
 	var u uses
 	defer u.end()

@@ -24,7 +24,7 @@ type InstancesOptions struct {
 	WarmUp func(r *Replica) error
 
 	MaxQueued int // maximum number of queued requests; 0 = default (1024)
-	// how long an idle instance spins before it sleeps; 0 = default (60 µs), < 0 = do not spin
+	// Spin is how long an idle instance spins before it sleeps. 0 = default (60 µs); < 0 = do not spin.
 	Spin time.Duration
 	// HelperThreads allows libdist to start the thread that watches deadlines, if Threads is [Goroutines]. With
 	// other Threads it always may.

@@ -69,7 +69,7 @@ func (s *Strategy) Query() (Properties, error) {
 type CommunicationOptions struct {
 	Implementation Communication
 	BytesPerPack   int64 // a planned list is split into packs of about this size; 0 = not set
-	// longest wait for a peer; NoTimeout = no limit; 0 = not set, unless HasTimeout is true
+	// Timeout is the longest wait for a peer. NoTimeout = no limit; 0 = not set, unless HasTimeout is true.
 	Timeout    time.Duration
 	HasTimeout bool // Timeout is set, even if it is 0, which then means no limit
 }

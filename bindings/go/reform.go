@@ -11,7 +11,8 @@ import (
 
 // ReformOptions configures [Strategy.Reform]. The zero value selects the defaults.
 type ReformOptions struct {
-	// continue only with at least this many workers, otherwise wait for more; 0 = default (1)
+	// MinWorkers is the minimum number of workers that continue; with fewer, worker 0 waits for more. 0 =
+	// default (1).
 	MinWorkers int
 	Window     time.Duration // on worker 0: how long to wait for workers that are not known to be lost; 0 = one lease
 	Timeout    time.Duration // limit on the whole wait; 0 = the strategy's; NoTimeout = no limit

@@ -171,8 +171,8 @@ func (c *RPCClient) Begin(ctx context.Context, method string, arguments ...*Valu
 	return remote, err
 }
 
-// A RemoteValue is the future result of a call of an [RPCClient] or of a closure of a [Coordinator]. The
-// caller must close it; closing cancels a call in progress, but not a closure.
+// A RemoteValue is the future result of a call of an [RPCClient] or of a closure of a [Coordinator]. Closing
+// it cancels a call in progress, but not a closure.
 type RemoteValue struct {
 	object
 	call    *timedCall // nil: it is a closure's

@@ -7,8 +7,8 @@ import "libdist.example/dist/internal/cdist"
 // Collectives on one slice, which counts as a tensor of one dimension.
 
 // AllReduce reduces data over all replicas, in place: afterwards every replica holds the result of op over
-// all of them. Elements are folded from left to right by replica id, so the bits are the same on every
-// replica and in every run. [Mean] requires a floating-point or complex type.
+// all of them. By default, elements are folded from left to right by replica id, so the bits are the same on
+// every replica and in every run. [Mean] requires a floating-point or complex type.
 //
 // AllReduce and the functions below treat a slice as a tensor of one dimension. They behave like the methods
 // of [Replica] with the same names.

@@ -20,7 +20,7 @@ type Options struct {
 	Replicas  int // 0 = number of CPUs available to the process
 	Threads   Threads
 	Placement Placement
-	// longest wait for a peer in one collective; 0 = default (600 s); NoTimeout = no limit
+	// Timeout is the longest wait for a peer in one collective. 0 = default (600 s); NoTimeout = no limit.
 	Timeout         time.Duration
 	Devices         []string // device names in replica order, "CPU:1" or longer; nil = CPU:0, CPU:1, ...
 	ParameterDevice string   // CentralStorage: device that holds the variables; "" = CPU:0
@@ -59,11 +59,12 @@ type Options struct {
 	// CPU with another replica, to a CPU without a replica. The thread's affinity mask does not change. Explain
 	// reports how often a move would have helped.
 	MoveHostThreads bool
-	// events of each replica that WriteTrace has, at most 1<<20, rounded up to a power of two; 0 = default
-	// (1024)
+	// RecordedEvents is the number of events of each replica that WriteTrace has, at most 1<<20, rounded up to a
+	// power of two. 0 = default (1024).
 	RecordedEvents int
 	StackSize      int64 // stack size of each libdist thread, in bytes; 0 = system default
-	// memory limit for queued asynchronous collectives; 0 = 64 MiB, or 2 MiB per replica if that is more
+	// AsyncBytes is the memory limit for queued asynchronous collectives. 0 = 64 MiB, or 2 MiB per replica if
+	// that is more.
 	AsyncBytes int64
 	Budget     *Budget   // limit on threads shared with other strategies; nil = no limit
 	Executor   *Executor // goroutines for loops; nil = oneTBB threads

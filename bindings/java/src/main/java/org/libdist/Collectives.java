@@ -54,8 +54,8 @@ public abstract class Collectives<R> {
     }
 
     /**
-     * Reduces each tensor over all replicas. Every replica gets the results. Elements are folded from left to
-     * right by replica id: the bits are the same on every replica and in every run.
+     * Reduces each tensor over all replicas. Every replica gets the results. By default, elements are folded from left
+     * to right by replica id: the bits are the same on every replica and in every run.
      */
     public R allReduce(ReduceOp op, List<Tensor> in, List<Tensor> out, CollectiveOptions options) {
         int code = op.code;

@@ -202,8 +202,8 @@ public final class Coordinator extends NativeObject {
 
     /**
      * Changes variables immediately with a function that the parameter servers have registered; see {@link
-     * Server#registerUpdate}. The variables must have the same parts on the same servers. If the function
-     * throws on a server, nothing changes on that server.
+     * Server#registerUpdate}. The variables must have the same parts on the same servers. If the function throws on a
+     * server, nothing changes there; other servers may have changed their parts.
      *
      * @param arguments may be null
      */

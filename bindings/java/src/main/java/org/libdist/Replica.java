@@ -197,7 +197,7 @@ public final class Replica extends DeviceContext {
     }
 
     /**
-     * Reduces {@code data} over all replicas, in place: afterwards every replica holds the result. Elements
+     * Reduces {@code data} over all replicas, in place: afterwards every replica holds the result. By default, elements
      * are folded from left to right by replica id: the bits are the same on every replica and in every run.
      */
     public void allReduce(ReduceOp op, FloatBuffer data) {

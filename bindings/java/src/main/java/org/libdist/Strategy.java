@@ -467,7 +467,8 @@ public final class Strategy extends Serving {
     }
 
     /**
-     * Returns counters and gauges in Prometheus' text format. Samples have the label {@code name}, unless it is null.
+     * Returns counters and gauges in Prometheus' text format, with the label {@code strategy} unless {@code name} is
+     * null.
      */
     public String writeMetrics(String name) {
         return written((text, handle) -> text.write_metrics(handle, Texts.orNull(name)));
