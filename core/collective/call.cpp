@@ -334,9 +334,9 @@ void Call::state(Signature& signature) const noexcept {
   signature.digest = digest;
 }
 
-void Call::fold_in(void* acc, const void* in, std::size_t count, dist_dtype of) const noexcept {
+void Call::fold_in(void* acc, const void* contribution, std::size_t count, dist_dtype of) const noexcept {
   const HostCall inside("a reduction operator", HostCall::Refuses::kCalls);
-  if (guarded_void("the reduction operator", [&] { user_op(acc, in, count, of, user_data); })) return;
+  if (guarded_void("the reduction operator", [&] { user_op(acc, contribution, count, of, user_data); })) return;
   if (group != nullptr) group->condemn(last_error());
 }
 

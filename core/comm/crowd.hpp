@@ -4,7 +4,7 @@
 //
 // Invariant: a round costs a member the same, however many members there are. Only the last member to arrive
 // reads all slots. The first one stores the round's digest here, and each other member compares its own
-// digest with that one, so a member that came for something else finds it out by itself.
+// digest with that one, so a member that called something else detects it by itself.
 //
 //     came   each increment is ordered after the earlier ones: the last member to arrive sees all slots
 //     out    likewise: the last member to leave sees everything that the others did to buffers

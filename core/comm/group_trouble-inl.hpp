@@ -13,7 +13,7 @@ inline Status no_peers() noexcept {
       "strategy in the child.");
 }
 
-// A member came for something else. The report names the culprit, so this waits briefly for the slots that
+// A member called something else. The report names the culprit, so this waits briefly for the slots that
 // are needed to find it.
 template <class Sync>
 Status BasicGroup<Sync>::disagree(int me) noexcept {

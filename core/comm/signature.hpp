@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures describe what a member came for; peers compare them on arrival. If they disagree or a member is
+// Signatures describe the call of a member; peers compare them on arrival. If they disagree or a member is
 // missing, verdict() names the culprit. All functions here are pure.
 #pragma once
 
@@ -65,7 +65,7 @@ const Signature& departure() noexcept;
 const char* called_name(const Signature& signature) noexcept;
 // "all_reduce SUM f32[3, 4]"; "has left its function (OK)".
 void describe(const Signature& signature, char* text, std::size_t size) noexcept;
-// "asynchronous all_reduce #3 (tag grads)".
+// "asynchronous all_reduce #3 (tag "grads")".
 void name_round(const Signature& signature, int64_t sequence, char* text, std::size_t size) noexcept;
 const char* collective_name(Collective collective) noexcept;
 

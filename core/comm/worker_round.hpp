@@ -2,7 +2,7 @@
 // WorkerRound: the messages of one collective after another between workers. No function waits: a thread that
 // has time checks whether a phase has ended and starts the next one.
 //
-//     begin()     sends headers: what this worker's members came for, and, if it fits, everything that they bring
+//     begin()     sends headers: the calls of this worker's members, and, if it fits, everything that they bring
 //     proceed()   call it when settled(): goes from headers to payload sizes, if those of the members differ, and
 //                 to payloads; then here() is true, and what all members bring is in this worker's memory
 //     pass()      afterwards, as often as needed: exchanges tensors; they have arrived when settled()
@@ -90,7 +90,7 @@ class WorkerRound {
   enum class Fault : uint8_t {
     kNone,
     kHeader,        // wrong version, unreadable, or another number of members
-    kDisagreement,  // the workers came for different collectives
+    kDisagreement,  // the workers called different collectives
     kTooLong,       // a payload is too long
     kNoMemory       // this worker has no memory
   };
