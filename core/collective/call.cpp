@@ -336,7 +336,8 @@ void Call::state(Signature& signature) const noexcept {
 
 void Call::fold_in(void* acc, const void* contribution, std::size_t count, dist_dtype of) const noexcept {
   const HostCall inside("a reduction operator", HostCall::Refuses::kCalls);
-  if (guarded_void("the reduction operator", [&] { user_op(acc, contribution, count, of, user_data); })) return;
+  if (guarded_void("the reduction operator", [&] { user_op(acc, contribution, count, of, user_data); }))
+    return;
   if (group != nullptr) group->condemn(last_error());
 }
 
