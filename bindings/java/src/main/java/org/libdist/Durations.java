@@ -6,9 +6,9 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 
-/** Durations as they cross: nanoseconds. */
+/** Converts durations to nanoseconds for native code. */
 final class Durations {
-    /** 146 years, which can be added to any time that a clock shows. */
+    /** 146 years, which can be added to any clock reading without an overflow. */
     private static final long LONGEST_NANOS = Long.MAX_VALUE / 2;
 
     private Durations() {}
