@@ -4,7 +4,8 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Lists of numbers on their way to and from C, where nested ones are flat and row-major. nil stays nil, which is NULL.
+// Conversions of lists of numbers to and from C, where nested lists are flat and row-major. nil stays nil, which
+// stands for NULL.
 
 func int64sOf(numbers []int) []int64 {
 	if numbers == nil {

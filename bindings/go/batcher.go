@@ -91,7 +91,7 @@ func (b *Batcher) Close() error {
 	}
 	ended, err := b.endBy(func(native int64) error {
 		err := cdist.Dist_batcher_destroy(native)
-		// Where all items have ended, what of them has still to arrive, an end or results, is over in a moment.
+		// After all items have completed, their last arrivals are processed within moments.
 		for tries := 0; err != nil && tries < mostTries && !hasItems(native); tries++ {
 			time.Sleep(time.Millisecond)
 			err = cdist.Dist_batcher_destroy(native)

@@ -13,7 +13,7 @@ import (
 type Option struct {
 	set func(*choices) // nil: tag and timeout are all there is
 	tag string
-	// A struct, and not closures alone: the two common choices then cost no allocation.
+	// A struct instead of closures, so that the two common options need no allocation.
 	timeout time.Duration
 }
 

@@ -217,7 +217,7 @@ func (u *uses) texts(texts []string) []string {
 	return texts
 }
 
-// The handles of arguments; nil is NULL, of which libdist says what it has to say.
+// The handles of arguments. nil stands for NULL, which libdist rejects with its own message.
 
 func (u *uses) strategy(s *Strategy) int64 {
 	if s == nil {

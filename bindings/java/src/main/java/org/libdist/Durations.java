@@ -14,9 +14,9 @@ final class Durations {
     private Durations() {}
 
     /**
-     * What is longer than any program runs counts as 146 years, and so does not overflow.
+     * Converts a duration to nanoseconds. Durations above 146 years count as 146 years, to avoid an overflow.
      *
-     * @param name the argument's, for who gave null
+     * @param name the name of the argument, for the exception if it is null
      */
     static long nanos(Duration duration, String name) {
         long nanos = TimeUnit.NANOSECONDS.convert(Objects.requireNonNull(duration, name));

@@ -10,7 +10,7 @@ import java.util.Objects;
 final class Texts {
     private Texts() {}
 
-    /** @param name the argument's, for who gave null */
+    /** @param name the name of the argument, for the exception if it is null */
     static byte[] bytes(String text, String name) {
         return bytes(Objects.requireNonNull(text, name));
     }
@@ -55,7 +55,7 @@ final class Texts {
         return new String(bytes, 0, length, StandardCharsets.UTF_8);
     }
 
-    /** @param name the argument's, for who gave null */
+    /** @param name the name of the argument, for the exception if it is null */
     static byte[][] all(List<String> texts, String name) {
         return all(Objects.requireNonNull(texts, name));
     }

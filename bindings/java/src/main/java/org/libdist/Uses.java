@@ -14,7 +14,7 @@ final class Uses implements AutoCloseable {
     private final List<Object> kept = new ArrayList<>(4);
     private final List<Runnable> deferred = new ArrayList<>(2);
 
-    /** @param name the argument's, for who gave null; so are those below */
+    /** @param name the name of the argument, for the exception if it is null; also below */
     long of(NativeObject object, String name) {
         return of(Objects.requireNonNull(object, name));
     }
